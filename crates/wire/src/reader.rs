@@ -1,0 +1,493 @@
+use bytes::Bytes;
+use bytestring::ByteString;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::tag::{UnknownTag, UnknownTags};
+use crate::uuid::Uuid;
+use crate::{Int32s, MAX_STRING_BYTES, varint};
+
+/// How much memory a message may cost its reader.
+///
+/// Counts are checked against the bytes that remain before anything is reserved. On top of that, the memory of all array
+/// elements together is charged against a budget that grows with the input, because an element that takes one byte on
+/// the wire can take a hundred in memory. Strings and bytes are slices of the input and cost nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory per byte of input that array elements may take.
+    pub memory_per_byte: usize,
+    /// Bytes of memory that they may take in any case.
+    pub memory_floor: usize,
+}
+
+impl Default for Limits {
+    /// 16 bytes for each byte of input, and 64 KiB in any case.
+    fn default() -> Self {
+        Self { memory_per_byte: 16, memory_floor: 64 * 1024 }
+    }
+}
+
+/// A cursor over one message.
+///
+/// The `flexible` argument of the methods chooses the dialect: `true` for versions with compact lengths (KIP-482).
+/// Strings and bytes are slices that share the input's memory; nothing is copied.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    buf: Bytes,
+    pos: usize,
+    budget: usize,
+}
+
+macro_rules! fixed {
+    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[inline]
+        pub fn $name(&mut self) -> Result<$type> {
+            match self.buf[self.pos..].first_chunk() {
+                Some(bytes) => {
+                    self.pos += size_of::<$type>();
+                    Ok(<$type>::from_be_bytes(*bytes))
+                }
+                None => Err(self.cut_off(size_of::<$type>())),
+            }
+        }
+    )*};
+}
+
+impl Reader {
+    /// A reader over all of `buf` with the default [`Limits`].
+    pub fn new(buf: Bytes) -> Self {
+        Self::with_limits(buf, Limits::default())
+    }
+
+    /// A reader with limits of your own.
+    pub fn with_limits(buf: Bytes, limits: Limits) -> Self {
+        let budget = buf.len().saturating_mul(limits.memory_per_byte).saturating_add(limits.memory_floor);
+        Self { buf, pos: 0, budget }
+    }
+
+    /// Bytes read so far.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// Bytes not read yet. Kafka does not mind bytes behind a message, so a caller who does has to ask.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.buf.len() - self.pos
+    }
+
+    /// Everything not read yet, which is read by this.
+    pub fn rest(&mut self) -> Bytes {
+        let rest = self.buf.slice(self.pos..);
+        self.pos = self.buf.len();
+        rest
+    }
+
+    #[cold]
+    fn cut_off(&self, wanted: usize) -> Error {
+        Error::malformed(self.pos, format!("{wanted} bytes expected, {} left", self.remaining()))
+    }
+
+    #[cold]
+    fn error(&self, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+        Error::malformed(self.pos, message)
+    }
+
+    fixed! {
+        /// int8.
+        i8: i8;
+        /// int16, big-endian.
+        i16: i16;
+        /// int32, big-endian.
+        i32: i32;
+        /// int64, big-endian.
+        i64: i64;
+        /// uint16, big-endian.
+        u16: u16;
+        /// uint32, big-endian.
+        u32: u32;
+        /// float64, IEEE 754, big-endian.
+        f64: f64;
+    }
+
+    /// bool: one byte, any but 0 is true.
+    #[inline]
+    pub fn bool(&mut self) -> Result<bool> {
+        Ok(self.i8()? != 0)
+    }
+
+    /// uuid: 16 bytes.
+    #[inline]
+    pub fn uuid(&mut self) -> Result<Uuid> {
+        match self.buf[self.pos..].first_chunk() {
+            Some(bytes) => {
+                self.pos += 16;
+                Ok(Uuid::from_bytes(*bytes))
+            }
+            None => Err(self.cut_off(16)),
+        }
+    }
+
+    /// Unsigned varint of up to 5 bytes. Bits above the 32nd are dropped, as Kafka drops them.
+    #[inline]
+    pub fn uvarint(&mut self) -> Result<u32> {
+        let rest = &self.buf[self.pos..];
+        match rest.first() {
+            Some(&byte) if byte < 0x80 => {
+                self.pos += 1;
+                Ok(u32::from(byte))
+            }
+            _ => match varint::read_u32(rest) {
+                Some((value, size)) => {
+                    self.pos += size;
+                    Ok(value)
+                }
+                None => Err(self.bad_varint(5)),
+            },
+        }
+    }
+
+    /// Zigzag varint of up to 5 bytes.
+    pub fn varint(&mut self) -> Result<i32> {
+        self.uvarint().map(varint::unzigzag32)
+    }
+
+    /// Zigzag varlong of up to 10 bytes.
+    pub fn varlong(&mut self) -> Result<i64> {
+        match varint::read_u64(&self.buf[self.pos..]) {
+            Some((value, size)) => {
+                self.pos += size;
+                Ok(varint::unzigzag64(value))
+            }
+            None => Err(self.bad_varint(10)),
+        }
+    }
+
+    #[cold]
+    fn bad_varint(&self, width: usize) -> Error {
+        if self.remaining() < width {
+            self.error("varint cut off")
+        } else {
+            self.error(format!("varint longer than {width} bytes"))
+        }
+    }
+
+    /// A length or count: -1 and all below mean null.
+    #[inline]
+    fn length(&mut self, flexible: bool) -> Result<i32> {
+        if flexible { Ok((self.uvarint()? as i32).wrapping_sub(1)) } else { self.i32() }
+    }
+
+    #[inline]
+    fn string_length(&mut self, flexible: bool) -> Result<i32> {
+        if flexible { Ok((self.uvarint()? as i32).wrapping_sub(1)) } else { self.i16().map(i32::from) }
+    }
+
+    #[inline]
+    fn take(&mut self, start: usize, len: i32) -> Result<Bytes> {
+        let len = len as usize;
+        if len > self.remaining() {
+            return Err(Error::malformed(start, format!("length {len}, but {} bytes left", self.remaining())));
+        }
+        let bytes = self.buf.slice(self.pos..self.pos + len);
+        self.pos += len;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn take_string(&mut self, start: usize, len: i32) -> Result<ByteString> {
+        if len as usize > MAX_STRING_BYTES {
+            return Err(Error::malformed(
+                start,
+                format!("string of {len} bytes, at most {MAX_STRING_BYTES} are allowed"),
+            ));
+        }
+        let bytes = self.take(start, len)?;
+        Ok(ByteString::try_from(bytes).unwrap_or_else(|_| {
+            // Java replaces what is not UTF-8 and goes on; real clients rely on brokers doing so.
+            let bytes = &self.buf[self.pos - len as usize..self.pos];
+            ByteString::from(java_lossy(bytes))
+        }))
+    }
+
+    /// A string that may not be null.
+    #[inline]
+    pub fn string(&mut self, flexible: bool) -> Result<ByteString> {
+        let start = self.pos;
+        match self.string_length(flexible)? {
+            len if len < 0 => Err(Error::malformed(start, "null string where null is not allowed")),
+            len => self.take_string(start, len),
+        }
+    }
+
+    /// A string that may be null.
+    #[inline]
+    pub fn nullable_string(&mut self, flexible: bool) -> Result<Option<ByteString>> {
+        let start = self.pos;
+        match self.string_length(flexible)? {
+            len if len < 0 => Ok(None),
+            len => self.take_string(start, len).map(Some),
+        }
+    }
+
+    /// Bytes that may not be null.
+    #[inline]
+    pub fn bytes(&mut self, flexible: bool) -> Result<Bytes> {
+        let start = self.pos;
+        match self.length(flexible)? {
+            len if len < 0 => Err(Error::malformed(start, "null bytes where null is not allowed")),
+            len => self.take(start, len),
+        }
+    }
+
+    /// Bytes that may be null.
+    #[inline]
+    pub fn nullable_bytes(&mut self, flexible: bool) -> Result<Option<Bytes>> {
+        let start = self.pos;
+        match self.length(flexible)? {
+            len if len < 0 => Ok(None),
+            len => self.take(start, len).map(Some),
+        }
+    }
+
+    /// The count of an array, `None` for null. `memory` is the size of one element in memory; the count is checked
+    /// against the bytes that remain and charged against the budget before anything is reserved.
+    #[inline]
+    pub fn count(&mut self, flexible: bool, memory: usize) -> Result<Option<usize>> {
+        let start = self.pos;
+        let count = self.length(flexible)?;
+        if count < 0 {
+            return Ok(None);
+        }
+        let count = count as usize;
+        if count > self.remaining() {
+            let message = format!("array of {count} elements, but {} bytes left", self.remaining());
+            return Err(Error::malformed(start, message));
+        }
+        self.charge(start, count, memory)?;
+        Ok(Some(count))
+    }
+
+    #[inline]
+    fn charge(&mut self, start: usize, count: usize, memory: usize) -> Result<()> {
+        match self.budget.checked_sub(count.saturating_mul(memory)) {
+            Some(budget) => {
+                self.budget = budget;
+                Ok(())
+            }
+            None => Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!(
+                    "{count} elements of {memory} bytes are more than the {} bytes this message may still cost",
+                    self.budget
+                ),
+            )
+            .with_offset(start)),
+        }
+    }
+
+    /// An array that may not be null.
+    #[inline]
+    pub fn array<T>(&mut self, flexible: bool, read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let start = self.pos;
+        match self.nullable_array(flexible, read)? {
+            Some(array) => Ok(array),
+            None => Err(Error::malformed(start, "null array where null is not allowed")),
+        }
+    }
+
+    /// An array that may be null.
+    pub fn nullable_array<T>(
+        &mut self,
+        flexible: bool,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        let Some(count) = self.count(flexible, size_of::<T>())? else {
+            return Ok(None);
+        };
+        let mut array = Vec::with_capacity(count);
+        for index in 0..count {
+            match read(self) {
+                Ok(element) => array.push(element),
+                Err(error) => return Err(error.within_index(index)),
+            }
+        }
+        Ok(Some(array))
+    }
+
+    /// An array of int32 that may not be null.
+    pub fn int32s(&mut self, flexible: bool) -> Result<Int32s> {
+        let start = self.pos;
+        match self.nullable_int32s(flexible)? {
+            Some(array) => Ok(array),
+            None => Err(Error::malformed(start, "null array where null is not allowed")),
+        }
+    }
+
+    /// An array of int32 that may be null.
+    pub fn nullable_int32s(&mut self, flexible: bool) -> Result<Option<Int32s>> {
+        let start = self.pos;
+        let Some(count) = self.count(flexible, size_of::<i32>())? else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.buf[self.pos..].get(..count * 4) else {
+            return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", self.remaining())));
+        };
+        self.pos += count * 4;
+        Ok(Some(
+            bytes.chunks_exact(4).map(|value| i32::from_be_bytes([value[0], value[1], value[2], value[3]])).collect(),
+        ))
+    }
+
+    /// The marker in front of a struct that may be null: int8, below 0 is null.
+    pub fn present(&mut self) -> Result<bool> {
+        Ok(self.i8()? >= 0)
+    }
+
+    /// The marker in front of a *tagged* struct that may be null: unsigned varint, 0 is null.
+    pub fn tagged_present(&mut self) -> Result<bool> {
+        Ok(self.uvarint()? != 0)
+    }
+
+    /// Reads the tagged fields at the end of a struct of a flexible version.
+    ///
+    /// `known` is called with each tag; it reads the value and says `true`, or says `false` without reading, in which
+    /// case the value is kept as unknown. As in Kafka the size that the peer states for a known tag is not looked at.
+    #[inline]
+    pub fn tags(&mut self, mut known: impl FnMut(&mut Self, u32) -> Result<bool>) -> Result<UnknownTags> {
+        let start = self.pos;
+        let count = self.uvarint()?;
+        let mut unknown = UnknownTags::default();
+        if count == 0 {
+            return Ok(unknown);
+        }
+        if count as usize > self.remaining() {
+            let message = format!("{count} tagged fields, but {} bytes left", self.remaining());
+            return Err(Error::malformed(start, message));
+        }
+        for _ in 0..count {
+            let tag = self.uvarint()?;
+            let size_at = self.pos;
+            let size = self.uvarint()?;
+            if !known(self, tag)? {
+                self.charge(size_at, 1, size_of::<UnknownTag>())?;
+                if size > i32::MAX as u32 {
+                    return Err(Error::malformed(size_at, format!("tag {tag} has a negative size")));
+                }
+                let data = self.take(size_at, size as i32)?;
+                unknown.push(tag, data);
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// Reads the tagged fields of a struct that defines none; nothing at all when the version is not flexible.
+    #[inline]
+    pub fn unknown_tags(&mut self, flexible: bool) -> Result<UnknownTags> {
+        if !flexible {
+            return Ok(UnknownTags::default());
+        }
+        if self.buf[self.pos..].first() == Some(&0) {
+            self.pos += 1;
+            return Ok(UnknownTags::default());
+        }
+        self.tags(|_, _| Ok(false))
+    }
+}
+
+/// UTF-8 as Java's decoder sees it: each malformed part becomes U+FFFD, and an encoded surrogate (ED A0..BF xx, also a
+/// cut one) becomes a single one, where Rust would put three.
+fn java_lossy(mut bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    loop {
+        match std::str::from_utf8(bytes) {
+            Ok(valid) => {
+                text.push_str(valid);
+                return text;
+            }
+            Err(error) => {
+                let (valid, rest) = bytes.split_at(error.valid_up_to());
+                text.push_str(&String::from_utf8_lossy(valid));
+                text.push('\u{FFFD}');
+                let skip = match rest {
+                    [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => 3,
+                    [0xED, 0xA0..=0xBF, ..] => 2,
+                    _ => error.error_len().unwrap_or(rest.len()),
+                };
+                bytes = &rest[skip..];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(bytes: &'static [u8]) -> Reader {
+        Reader::new(Bytes::from_static(bytes))
+    }
+
+    #[test]
+    fn integers_are_big_endian() {
+        let mut r = reader(&[0xff, 0x01, 0x02, 0x80, 0, 0, 1]);
+        assert_eq!(r.i8().unwrap(), -1);
+        assert_eq!(r.i16().unwrap(), 0x0102);
+        assert_eq!(r.i32().unwrap(), i32::MIN + 1);
+        let error = r.i64().unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Malformed, Some(7)));
+    }
+
+    #[test]
+    fn varints_are_read_as_kafka_reads_them() {
+        assert_eq!(reader(&[0x81, 0x80, 0x80, 0x80, 0x00]).uvarint().unwrap(), 1);
+        assert_eq!(reader(&[0x81, 0x80, 0x80, 0x80, 0x40]).uvarint().unwrap(), 1);
+        assert_eq!(reader(&[0xff, 0xff, 0xff, 0xff, 0x0f]).uvarint().unwrap(), u32::MAX);
+        assert!(reader(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00]).uvarint().is_err());
+        assert!(reader(&[0x80, 0x80]).uvarint().is_err());
+    }
+
+    #[test]
+    fn null_and_empty_are_different() {
+        assert_eq!(reader(&[0xff, 0xff]).nullable_string(false).unwrap(), None);
+        assert_eq!(reader(&[0xff, 0xfe]).nullable_string(false).unwrap(), None);
+        assert_eq!(reader(&[0, 0]).nullable_string(false).unwrap().as_deref(), Some(""));
+        assert_eq!(reader(&[0]).nullable_string(true).unwrap(), None);
+        assert_eq!(reader(&[1]).nullable_string(true).unwrap().as_deref(), Some(""));
+        assert!(reader(&[0xff, 0xff]).string(false).is_err());
+        assert!(reader(&[0]).bytes(true).is_err());
+    }
+
+    #[test]
+    fn a_count_is_checked_before_anything_is_reserved() {
+        let error = reader(&[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]).array(false, Reader::i64).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Malformed, Some(0)));
+        let error = reader(&[0x80, 0x80, 0x80, 0x80, 0x08]).int32s(true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+    }
+
+    #[test]
+    fn many_large_elements_of_few_bytes_exceed_the_budget() {
+        let mut bytes = vec![0, 0x10, 0, 0];
+        bytes.resize(0x10_0000 + 4, 0);
+        let error = Reader::new(bytes.into()).array(false, |r| r.i8().map(|_| [0u64; 16])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_replaced_as_java_does() {
+        assert_eq!(reader(&[2, 0xff]).string(true).unwrap(), "\u{FFFD}");
+        assert_eq!(reader(&[4, 0xed, 0xa0, 0x80]).string(true).unwrap(), "\u{FFFD}");
+        assert_eq!(reader(&[3, 0xed, 0xa0]).string(true).unwrap(), "\u{FFFD}");
+        assert_eq!(reader(&[5, b'a', 0xe2, 0x82, b'b']).string(true).unwrap(), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn unknown_tags_are_kept_and_a_negative_size_is_refused() {
+        let tags = reader(&[1, 0xd0, 0x0f, 2, 7, 8]).unknown_tags(true).unwrap();
+        assert_eq!(tags.iter().map(|t| (t.tag, t.data.to_vec())).collect::<Vec<_>>(), [(2000, vec![7, 8])]);
+        let error = reader(&[0x01, 0xd0, 0x0f, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x01]).unknown_tags(true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+    }
+}

@@ -1,0 +1,528 @@
+use bytes::Bytes;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::tag::{UnknownTag, UnknownTags};
+use crate::uuid::Uuid;
+use crate::{MAX_STRING_BYTES, varint};
+
+/// Collects one message, or several behind each other.
+///
+/// The `flexible` argument of the methods chooses the dialect, as in [`crate::Reader`]. A writer in segments
+/// ([`Writer::in_segments`]) keeps large byte strings as they are, so that records go to a vectored write uncopied.
+/// When a method fails, what was written before stays; the caller drops the writer or cuts it back with
+/// [`Writer::truncate`].
+#[derive(Debug, Default)]
+pub struct Writer {
+    buf: Vec<u8>,
+    /// Byte strings kept apart: each belongs in front of that position of `buf`.
+    inserts: Vec<(usize, Bytes)>,
+    inserted: usize,
+    /// Byte strings from this length on are kept apart; 0 means never.
+    keep_from: usize,
+}
+
+impl Writer {
+    /// An empty writer of one contiguous buffer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty writer with room for `capacity` bytes.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { buf: Vec::with_capacity(capacity), ..Self::default() }
+    }
+
+    /// An empty writer that keeps byte strings of at least `keep_from` bytes as segments of their own.
+    pub fn in_segments(keep_from: usize) -> Self {
+        Self { keep_from: keep_from.max(1), ..Self::default() }
+    }
+
+    /// Bytes written so far.
+    pub fn len(&self) -> usize {
+        self.buf.len() + self.inserted
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Cuts back to a length that [`Writer::len`] gave before. Only for lengths at which no segment was open.
+    pub fn truncate(&mut self, len: usize) {
+        while self.len() > len {
+            match self.inserts.last() {
+                Some((pos, bytes)) if *pos + self.inserted > len => {
+                    let (pos, size) = (*pos, bytes.len());
+                    self.buf.truncate(pos);
+                    self.inserted -= size;
+                    self.inserts.pop();
+                }
+                _ => self.buf.truncate(len - self.inserted),
+            }
+        }
+    }
+
+    /// All of it as one buffer; copies only what was kept apart.
+    pub fn into_bytes(self) -> Bytes {
+        if self.inserts.is_empty() {
+            return Bytes::from(self.buf);
+        }
+        let mut all = Vec::with_capacity(self.len());
+        for segment in self.into_segments() {
+            all.extend_from_slice(&segment);
+        }
+        Bytes::from(all)
+    }
+
+    /// All of it as segments to write one behind the other, none of them empty.
+    pub fn into_segments(self) -> Vec<Bytes> {
+        let all = Bytes::from(self.buf);
+        let mut segments = Vec::with_capacity(2 * self.inserts.len() + 1);
+        let mut from = 0;
+        for (pos, bytes) in self.inserts {
+            if pos > from {
+                segments.push(all.slice(from..pos));
+            }
+            segments.push(bytes);
+            from = pos;
+        }
+        if from < all.len() {
+            segments.push(all.slice(from..));
+        }
+        segments
+    }
+
+    /// Overwrites an int32 written before, at a position inside of the part in front of the first kept segment.
+    pub fn patch_i32(&mut self, position: usize, value: i32) {
+        self.buf[position..position + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    /// Bytes as they are, without a length.
+    #[inline]
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.buf.extend_from_slice(bytes);
+    }
+
+    /// int8.
+    #[inline]
+    pub fn i8(&mut self, value: i8) {
+        self.buf.push(value as u8);
+    }
+
+    /// int16.
+    #[inline]
+    pub fn i16(&mut self, value: i16) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// int32.
+    #[inline]
+    pub fn i32(&mut self, value: i32) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// int64.
+    #[inline]
+    pub fn i64(&mut self, value: i64) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// uint16.
+    #[inline]
+    pub fn u16(&mut self, value: u16) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// uint32.
+    #[inline]
+    pub fn u32(&mut self, value: u32) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// float64.
+    #[inline]
+    pub fn f64(&mut self, value: f64) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// bool: 0 or 1.
+    #[inline]
+    pub fn bool(&mut self, value: bool) {
+        self.buf.push(u8::from(value));
+    }
+
+    /// uuid.
+    #[inline]
+    pub fn uuid(&mut self, value: Uuid) {
+        self.raw(value.as_bytes());
+    }
+
+    /// Unsigned varint.
+    #[inline]
+    pub fn uvarint(&mut self, value: u32) {
+        if value < 0x80 {
+            self.buf.push(value as u8);
+        } else {
+            varint::write_u32(&mut self.buf, value);
+        }
+    }
+
+    /// Zigzag varint.
+    pub fn varint(&mut self, value: i32) {
+        self.uvarint(varint::zigzag32(value));
+    }
+
+    /// Zigzag varlong.
+    pub fn varlong(&mut self, value: i64) {
+        varint::write_u64(&mut self.buf, varint::zigzag64(value));
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// Longer than [`MAX_STRING_BYTES`].
+    #[inline]
+    pub fn string(&mut self, text: &str, flexible: bool) -> Result<()> {
+        if text.len() > MAX_STRING_BYTES {
+            return Err(Error::invalid(format!(
+                "string of {} bytes, at most {MAX_STRING_BYTES} are allowed",
+                text.len()
+            )));
+        }
+        if flexible {
+            self.uvarint(text.len() as u32 + 1);
+        } else {
+            self.i16(text.len() as i16);
+        }
+        self.raw(text.as_bytes());
+        Ok(())
+    }
+
+    /// A string or null.
+    ///
+    /// # Errors
+    /// As [`Writer::string`].
+    #[inline]
+    pub fn nullable_string(&mut self, text: Option<&str>, flexible: bool) -> Result<()> {
+        match text {
+            Some(text) => self.string(text, flexible)?,
+            None if flexible => self.uvarint(0),
+            None => self.i16(-1),
+        }
+        Ok(())
+    }
+
+    /// Bytes behind their length.
+    ///
+    /// # Errors
+    /// 2 GiB or longer.
+    #[inline]
+    pub fn bytes(&mut self, bytes: &Bytes, flexible: bool) -> Result<()> {
+        self.count(bytes.len(), flexible)?;
+        if self.keep_from != 0 && bytes.len() >= self.keep_from {
+            self.inserts.push((self.buf.len(), bytes.clone()));
+            self.inserted += bytes.len();
+        } else {
+            self.raw(bytes);
+        }
+        Ok(())
+    }
+
+    /// Bytes or null.
+    ///
+    /// # Errors
+    /// As [`Writer::bytes`].
+    #[inline]
+    pub fn nullable_bytes(&mut self, bytes: Option<&Bytes>, flexible: bool) -> Result<()> {
+        match bytes {
+            Some(bytes) => self.bytes(bytes, flexible)?,
+            None => self.null(flexible),
+        }
+        Ok(())
+    }
+
+    /// The count in front of an array, or the length in front of bytes.
+    ///
+    /// # Errors
+    /// Above what an int32 holds.
+    #[inline]
+    pub fn count(&mut self, count: usize, flexible: bool) -> Result<()> {
+        if count >= i32::MAX as usize {
+            return Err(Error::invalid(format!("length {count} does not fit an int32")));
+        }
+        if flexible {
+            self.uvarint(count as u32 + 1);
+        } else {
+            self.i32(count as i32);
+        }
+        Ok(())
+    }
+
+    /// A null array or null bytes.
+    #[inline]
+    pub fn null(&mut self, flexible: bool) {
+        if flexible {
+            self.uvarint(0);
+        } else {
+            self.i32(-1);
+        }
+    }
+
+    /// An array, element by element.
+    ///
+    /// # Errors
+    /// The first that an element gives.
+    #[inline]
+    pub fn array<T>(
+        &mut self,
+        array: &[T],
+        flexible: bool,
+        mut write: impl FnMut(&mut Self, &T) -> Result<()>,
+    ) -> Result<()> {
+        self.count(array.len(), flexible)?;
+        for (index, element) in array.iter().enumerate() {
+            if let Err(error) = write(self, element) {
+                return Err(error.within_index(index));
+            }
+        }
+        Ok(())
+    }
+
+    /// An array or null.
+    ///
+    /// # Errors
+    /// As [`Writer::array`].
+    #[inline]
+    pub fn nullable_array<T>(
+        &mut self,
+        array: Option<&[T]>,
+        flexible: bool,
+        write: impl FnMut(&mut Self, &T) -> Result<()>,
+    ) -> Result<()> {
+        match array {
+            Some(array) => self.array(array, flexible, write),
+            None => {
+                self.null(flexible);
+                Ok(())
+            }
+        }
+    }
+
+    /// An array of int32.
+    ///
+    /// # Errors
+    /// As [`Writer::count`].
+    pub fn int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
+        self.count(array.len(), flexible)?;
+        self.buf.reserve(array.len() * 4);
+        for value in array {
+            self.i32(*value);
+        }
+        Ok(())
+    }
+
+    /// An array of int32 or null.
+    ///
+    /// # Errors
+    /// As [`Writer::count`].
+    pub fn nullable_int32s(&mut self, array: Option<&[i32]>, flexible: bool) -> Result<()> {
+        match array {
+            Some(array) => self.int32s(array, flexible)?,
+            None => self.null(flexible),
+        }
+        Ok(())
+    }
+
+    /// Begins the tagged fields of a struct in a flexible version: `known` of its own, and the unknown ones.
+    #[inline]
+    pub fn tags<'a>(&'a mut self, known: usize, unknown: &'a UnknownTags) -> TagWriter<'a> {
+        self.uvarint((known + unknown.len()) as u32);
+        TagWriter { writer: self, unknown: unknown.as_slice(), last: None }
+    }
+
+    /// Writes the tagged fields of a struct that defines none.
+    ///
+    /// # Errors
+    /// There are unknown tags in a version that is not flexible, or they are not ascending.
+    #[inline]
+    pub fn unknown_tags(&mut self, unknown: &UnknownTags, flexible: bool) -> Result<()> {
+        match (flexible, unknown.is_empty()) {
+            (true, true) => {
+                self.buf.push(0);
+                Ok(())
+            }
+            (true, false) => self.tags(0, unknown).finish(),
+            (false, true) => Ok(()),
+            (false, false) => Err(Error::new(
+                ErrorKind::UnsupportedVersion,
+                "tagged fields cannot be written: the version is not flexible",
+            )),
+        }
+    }
+
+    /// Writes a tag's value behind its size. The size is known afterwards only; one byte is set aside for it, which is
+    /// enough for nearly every tagged field, and the value moves when it is not.
+    fn sized(&mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let keep_from = std::mem::take(&mut self.keep_from);
+        let start = self.buf.len();
+        self.buf.push(0);
+        write(self)?;
+        self.keep_from = keep_from;
+        let size = self.buf.len() - start - 1;
+        if size < 0x80 {
+            self.buf[start] = size as u8;
+        } else {
+            let mut prefix = Vec::with_capacity(varint::MAX_LEN_32);
+            varint::write_u32(&mut prefix, size as u32);
+            self.buf.splice(start..=start, prefix);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the tagged fields of one struct in ascending order, the unknown ones between the known.
+#[derive(Debug)]
+pub struct TagWriter<'a> {
+    writer: &'a mut Writer,
+    unknown: &'a [UnknownTag],
+    last: Option<u32>,
+}
+
+impl TagWriter<'_> {
+    /// Writes a known tag if it is `present`; tags must come in ascending order.
+    ///
+    /// # Errors
+    /// What the value gives; unknown tags that are not ascending, or that have the number of a known one.
+    pub fn field(&mut self, tag: u32, present: bool, write: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
+        self.unknown_below(tag)?;
+        if self.unknown.first().is_some_and(|unknown| unknown.tag == tag) {
+            return Err(Error::invalid(format!("tag {tag} is kept as unknown, but the message defines it")));
+        }
+        self.last = Some(tag);
+        if present {
+            self.writer.uvarint(tag);
+            self.writer.sized(write)?;
+        }
+        Ok(())
+    }
+
+    fn unknown_below(&mut self, end: u32) -> Result<()> {
+        while let Some((first, rest)) = self.unknown.split_first() {
+            if first.tag >= end {
+                break;
+            }
+            self.put(first)?;
+            self.unknown = rest;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, unknown: &UnknownTag) -> Result<()> {
+        if self.last.is_some_and(|last| last >= unknown.tag) {
+            return Err(Error::invalid(format!("unknown tag {} is not in ascending order", unknown.tag)));
+        }
+        self.last = Some(unknown.tag);
+        self.writer.uvarint(unknown.tag);
+        self.writer.uvarint(unknown.data.len() as u32);
+        self.writer.raw(&unknown.data);
+        Ok(())
+    }
+
+    /// Writes the unknown tags behind the last known one.
+    ///
+    /// # Errors
+    /// Unknown tags that are not ascending.
+    pub fn finish(mut self) -> Result<()> {
+        for unknown in std::mem::take(&mut self.unknown) {
+            self.put(unknown)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+
+    #[test]
+    fn lengths_of_both_dialects_are_those_of_the_protocol() {
+        let mut w = Writer::new();
+        w.string("ab", false).unwrap();
+        w.string("ab", true).unwrap();
+        w.nullable_string(None, false).unwrap();
+        w.nullable_string(None, true).unwrap();
+        w.nullable_bytes(None, false).unwrap();
+        w.bytes(&Bytes::from_static(b"x"), true).unwrap();
+        assert_eq!(&w.into_bytes()[..], b"\0\x02ab\x03ab\xff\xff\0\xff\xff\xff\xff\x02x");
+    }
+
+    #[test]
+    fn a_string_of_32768_bytes_is_refused() {
+        let text = "x".repeat(MAX_STRING_BYTES + 1);
+        assert_eq!(Writer::new().string(&text, true).unwrap_err().kind(), ErrorKind::InvalidValue);
+        assert!(Writer::new().string(&text[1..], false).is_ok());
+    }
+
+    #[test]
+    fn segments_hold_the_same_bytes_and_share_the_payload() {
+        let payload = Bytes::from(vec![7; 5000]);
+        let write = |w: &mut Writer| {
+            w.i32(0);
+            w.bytes(&payload, false).unwrap();
+            w.i16(5);
+            w.patch_i32(0, 9);
+        };
+        let (mut one, mut many) = (Writer::new(), Writer::in_segments(1024));
+        write(&mut one);
+        write(&mut many);
+        assert_eq!(one.len(), many.len());
+        let segments = many.into_segments();
+        assert_eq!(segments.len(), 3);
+        assert_eq!(segments[1].as_ptr(), payload.as_ptr());
+        assert_eq!(segments.concat(), one.into_bytes());
+    }
+
+    #[test]
+    fn truncate_takes_back_what_was_kept_apart() {
+        let mut w = Writer::in_segments(4);
+        w.i32(1);
+        let mark = w.len();
+        w.bytes(&Bytes::from_static(b"12345678"), false).unwrap();
+        w.i32(2);
+        w.truncate(mark);
+        assert_eq!(&w.into_bytes()[..], &[0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn tags_are_written_in_order_around_the_known_ones() {
+        let mut unknown = UnknownTags::default();
+        unknown.push(0, Bytes::from_static(b"a"));
+        unknown.push(5, Bytes::from_static(b"b"));
+        let mut w = Writer::new();
+        let mut tags = w.tags(1, &unknown);
+        tags.field(3, true, |w| w.string(&"y".repeat(200), true)).unwrap();
+        tags.finish().unwrap();
+        let bytes = w.into_bytes();
+        assert_eq!(&bytes[..8], &[3, 0, 1, b'a', 3, 0xca, 0x01, 0xc9]);
+        let mut seen = Vec::new();
+        let rest = Reader::new(bytes)
+            .tags(|r, tag| {
+                seen.push(tag);
+                if tag == 3 { r.string(true).map(|_| true) } else { Ok(false) }
+            })
+            .unwrap();
+        assert_eq!(seen, [0, 3, 5]);
+        assert_eq!(rest, unknown);
+    }
+
+    #[test]
+    fn unknown_tags_out_of_order_or_of_a_known_number_are_refused() {
+        let mut unknown = UnknownTags::default();
+        unknown.push(5, Bytes::new());
+        unknown.push(5, Bytes::new());
+        assert!(Writer::new().unknown_tags(&unknown, true).is_err());
+        assert!(Writer::new().unknown_tags(&unknown, false).is_err());
+        assert!(Writer::new().tags(0, &unknown).field(5, false, |_| Ok(())).is_err());
+    }
+}
