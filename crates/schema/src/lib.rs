@@ -1,1 +1,32 @@
-//! placeholder
+//! Kafka's protocol as values.
+//!
+//! The layout of every message stands in `spec/`, in a small language of its own; this crate parses that text
+//! ([`Spec`]), and reads and writes any (message, version) by it ([`Codec`]), between bytes and the JSON form that
+//! Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded: [`Spec::kafka`].
+//!
+//! ```
+//! use milena_schema::Spec;
+//!
+//! let spec = Spec::kafka();
+//! let fetch = spec.message("FetchRequest")?;
+//! assert_eq!(fetch.versions.to_string(), "0-18");
+//! assert_eq!(fetch.root().fields[0].name, "ClusterId");
+//! # Ok::<(), milena_schema::UnknownName>(())
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`Spec`] | APIs, messages, error codes, releases |
+//! | [`Message`], [`Struct`], [`Field`], [`Type`], [`Default`](FieldDefault) | the layout of one message |
+//! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
+
+mod check;
+mod draft;
+mod line;
+mod model;
+mod parser;
+mod spec;
+
+pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
+pub use parser::{Parser, SpecError};
+pub use spec::{Spec, UnknownName};
