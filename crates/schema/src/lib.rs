@@ -1,8 +1,8 @@
 //! Kafka's protocol as values.
 //!
 //! The layout of every message stands in `spec/`, in a small language of its own; this crate parses that text
-//! ([`Spec`]), and reads and writes any (message, version) by it ([`Codec`]), between bytes and the JSON form that
-//! Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded: [`Spec::kafka`].
+//! ([`Spec`]), and reads and writes any (message, version) by it ([`Message::decode`], [`Message::encode`]), between
+//! bytes and the JSON form that Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded: [`Spec::kafka`].
 //!
 //! ```
 //! use milena_schema::Spec;
@@ -21,12 +21,14 @@
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
 mod check;
+mod codec;
 mod draft;
 mod line;
 mod model;
 mod parser;
 mod spec;
 
+pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Note, UNKNOWN_TAGGED_FIELDS};
 pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
 pub use parser::{Parser, SpecError};
 pub use spec::{Spec, UnknownName};

@@ -90,7 +90,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    fn new<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Self {
         let wanted = fold(name);
         let mut near: Vec<(usize, &str)> = all
             .map(|candidate| {

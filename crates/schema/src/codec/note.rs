@@ -1,0 +1,187 @@
+use std::ops::Range;
+
+use bytes::Bytes;
+use milena_wire::{Reader, Result, UnknownTags};
+use serde_json::{Map, Value, json};
+
+use super::decode::{Decoder, Trace, base64_json};
+use super::{Decoded, JSON_LIMITS, UNKNOWN_TAGGED_FIELDS};
+use crate::model::{Entity, Field, Message, StructId, Type};
+
+/// A message and the bytes that each of its parts came from.
+#[derive(Clone, Debug)]
+pub struct Annotated {
+    /// In the order of the bytes, each struct and array before what it holds. The first is the message itself.
+    pub notes: Vec<Note>,
+    /// The message, or what stopped the reader.
+    pub outcome: Result<Decoded>,
+}
+
+/// Where one field, or element of an array, was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// 0 for the message, 1 for its fields.
+    pub depth: usize,
+    /// From the message's name, such as `FetchRequest.topics[0].topic`.
+    pub path: String,
+    /// The last step of the path: `topic`, `[0]`.
+    pub name: String,
+    /// As the spec writes it, with `?` where the version allows null: `string?`, `[]FetchTopic`; `unknown` for a tagged
+    /// field that the spec does not know.
+    pub ty: String,
+    /// The tag of a tagged field. Its range is the value alone; tag and size stand in front.
+    pub tag: Option<u32>,
+    /// What the value refers to.
+    pub entity: Option<Entity>,
+    /// The bytes, with lengths, counts and null markers; up to where the reader stopped when it failed inside.
+    pub range: Range<usize>,
+    /// What was read.
+    pub content: Content,
+}
+
+/// What a note found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A value that holds no others, or null.
+    Value(Value),
+    /// An array of so many elements, which have notes of their own.
+    Array(usize),
+    /// A struct, whose fields have notes of their own.
+    Struct,
+    /// The reader failed here, or further inside.
+    Failed,
+}
+
+impl Note {
+    /// An object with `depth`, `path`, `type`, `start`, `end` and, where there are such, `tag`, `entity`, `value`,
+    /// `count` and `failed`.
+    pub fn to_json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("depth".to_owned(), json!(self.depth));
+        map.insert("path".to_owned(), json!(self.path));
+        map.insert("type".to_owned(), json!(self.ty));
+        map.insert("start".to_owned(), json!(self.range.start));
+        map.insert("end".to_owned(), json!(self.range.end));
+        if let Some(tag) = self.tag {
+            map.insert("tag".to_owned(), json!(tag));
+        }
+        if let Some(entity) = self.entity {
+            map.insert("entity".to_owned(), json!(entity.name()));
+        }
+        match &self.content {
+            Content::Value(value) => map.insert("value".to_owned(), value.clone()),
+            Content::Array(count) => map.insert("count".to_owned(), json!(count)),
+            Content::Failed => map.insert("failed".to_owned(), json!(true)),
+            Content::Struct => None,
+        };
+        Value::Object(map)
+    }
+}
+
+pub(super) fn annotate(message: &Message, bytes: Bytes, version: i16) -> Annotated {
+    if let Err(error) = message.check_version(version) {
+        return Annotated { notes: Vec::new(), outcome: Err(error) };
+    }
+    let mut reader = Reader::with_limits(bytes, JSON_LIMITS);
+    let mut decoder = Decoder::new(message, version, Notes { version, ..Notes::default() });
+    decoder.trace.begin(&message.name, message.name.clone(), None, None, 0);
+    let outcome = decoder.structure(&mut reader, StructId::ROOT);
+    let mut notes = decoder.trace;
+    let outcome = match outcome {
+        Ok(json) => {
+            notes.done(&json, reader.position());
+            Ok(Decoded { json, leftover: reader.remaining() })
+        }
+        Err(error) => {
+            notes.fail(reader.position());
+            Err(message.named(error))
+        }
+    };
+    Annotated { notes: notes.notes, outcome }
+}
+
+#[derive(Default)]
+struct Notes {
+    notes: Vec<Note>,
+    version: i16,
+    path: String,
+    /// The notes that are begun and not done: index, and the length of the path before.
+    open: Vec<(usize, usize)>,
+    /// Unknown tags of structs that are not done: depth of the tag, index of its note.
+    unknown: Vec<(usize, usize)>,
+}
+
+impl Notes {
+    fn begin(&mut self, step: &str, ty: String, tag: Option<u32>, entity: Option<Entity>, start: usize) {
+        self.open.push((self.notes.len(), self.path.len()));
+        if !self.path.is_empty() && !step.starts_with('[') {
+            self.path.push('.');
+        }
+        self.path.push_str(step);
+        self.notes.push(Note {
+            depth: self.open.len() - 1,
+            path: self.path.clone(),
+            name: step.to_owned(),
+            ty,
+            tag,
+            entity,
+            range: start..start,
+            content: Content::Failed,
+        });
+    }
+
+    fn fail(&mut self, end: usize) {
+        for (index, _) in self.open.drain(..) {
+            self.notes[index].range.end = end;
+        }
+    }
+}
+
+impl Trace for Notes {
+    fn field(&mut self, message: &Message, field: &Field, start: usize) {
+        let mut ty = field.ty.text(message);
+        if field.nullable.contains(self.version) {
+            ty.push('?');
+        }
+        self.begin(&field.json_name, ty, field.tag, field.entity, start);
+    }
+
+    fn element(&mut self, message: &Message, ty: &Type, index: usize, start: usize) {
+        // An entity on an array is that of its elements.
+        let entity = self.open.last().and_then(|(array, _)| self.notes[*array].entity);
+        self.begin(&format!("[{index}]"), ty.text(message), None, entity, start);
+    }
+
+    fn done(&mut self, value: &Value, end: usize) {
+        if let Some((index, path)) = self.open.pop() {
+            self.path.truncate(path);
+            let note = &mut self.notes[index];
+            note.range.end = end;
+            note.content = match value {
+                Value::Array(array) => Content::Array(array.len()),
+                Value::Object(_) => Content::Struct,
+                value => Content::Value(value.clone()),
+            };
+        }
+    }
+
+    fn unknown(&mut self, tag: u32, start: usize) {
+        let depth = self.open.len();
+        let index = self.unknown.iter().rev().take_while(|(other, _)| *other == depth).count();
+        self.unknown.push((depth, self.notes.len()));
+        self.begin(&format!("{UNKNOWN_TAGGED_FIELDS}[{index}]"), "unknown".to_owned(), Some(tag), None, start);
+        // Not left open: its bytes are read by the reader, which tells of them all at once afterwards.
+        if let Some((_, path)) = self.open.pop() {
+            self.path.truncate(path);
+        }
+    }
+
+    fn unknown_done(&mut self, tags: &UnknownTags) {
+        let first = self.unknown.len().saturating_sub(tags.len());
+        for ((_, index), tag) in self.unknown.drain(first..).zip(tags) {
+            let note = &mut self.notes[index];
+            note.range.end = note.range.start + tag.data.len();
+            note.content = Content::Value(base64_json(&tag.data));
+        }
+    }
+}
