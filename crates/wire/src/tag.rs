@@ -16,6 +16,7 @@ pub struct UnknownTag {
 /// One pointer wide, and empty in almost every message. Written back in ascending order of tags; a list that is not
 /// ascending can be read, as in Kafka, but not written.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[expect(clippy::box_collection, reason = "every struct of every message holds one: 8 bytes instead of 24")]
 pub struct UnknownTags(Option<Box<Vec<UnknownTag>>>);
 
 impl UnknownTags {
