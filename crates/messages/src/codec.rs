@@ -78,6 +78,11 @@ pub trait Request: Message {
     const API_KEY: ApiKey;
     /// The answer.
     type Response: Response;
+
+    /// Whether the broker answers this request at all: it does not answer a Produce with acks = 0.
+    fn is_answered(&self) -> bool {
+        true
+    }
 }
 
 /// The answer to a request.

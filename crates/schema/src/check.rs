@@ -144,6 +144,12 @@ pub(crate) fn api(api: &Api, spec: &Spec) -> Result<()> {
             return fail(format!("api {} has no {}", api.name, suffix.to_lowercase()));
         }
     }
+    if let Some((name, _)) = &api.unanswered {
+        let request = &spec.messages[spec.by_name[&format!("{}Request", api.name)]];
+        if !request.root().fields.iter().any(|field| field.json_name == *name) {
+            return fail(format!("`unanswered` names the field {name}, which {} does not have", request.name));
+        }
+    }
     if !api.versions.covers(api.deprecated) {
         return fail(format!(
             "api {} calls versions {} deprecated, but has {}",

@@ -27,6 +27,8 @@ pub struct Api {
     pub request_header: Vec<(VersionRange, i16)>,
     /// Versions whose response header is not the one of the rule.
     pub response_header: Vec<(VersionRange, i16)>,
+    /// The request's field and the value of it at which no answer is sent, in JSON name.
+    pub unanswered: Option<(String, i64)>,
     /// Spec file, relative to `spec/`.
     pub file: String,
 }

@@ -155,6 +155,7 @@ impl Parser {
             dropped: Vec::new(),
             request_header: Vec::new(),
             response_header: Vec::new(),
+            unanswered: None,
             file: file.to_owned(),
         })
     }
@@ -215,10 +216,14 @@ fn api_directive(api: &mut Api, directive: &str, line: &mut Line<'_>) -> Result<
         "dropped" => api.dropped = since(line)?,
         "request-header" => api.request_header = headers(line)?,
         "response-header" => api.response_header = headers(line)?,
+        "unanswered" => {
+            let field = line.word("the JSON name of a field of the request")?.to_owned();
+            api.unanswered = Some((field, line.parse("the value at which no answer is sent", parse)?));
+        }
         other => {
             return Err(line.error(format!(
                 "`{other}`, expected listeners, versions, flexible, deprecated, unstable, added, dropped, \
-                 request-header, response-header, request or response"
+                 request-header, response-header, unanswered, request or response"
             )));
         }
     }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use milena_schema::{Entity, FieldDefault, Kind, Message, Spec, Struct, Type};
 use milena_wire::VersionRange;
 
-use super::banner;
 use super::index::range;
 use super::names::{constant, module};
 use super::rust::{RustField, condition};
+use super::{banner, names};
 
 pub(crate) fn file(spec: &Spec, messages: &[&Message]) -> String {
     let first = messages[0];
@@ -27,12 +27,12 @@ pub(crate) fn file(spec: &Spec, messages: &[&Message]) -> String {
         }
     }
     for message in messages {
-        write_module(&mut out, message);
+        write_module(&mut out, spec, message);
     }
     out
 }
 
-fn write_module(out: &mut String, message: &Message) {
+fn write_module(out: &mut String, spec: &Spec, message: &Message) {
     writeln!(out, "\n/// [`{0}`]({1}::{0}) and what it is made of.\npub mod {1} {{", message.name, module(message))
         .ok();
     out.push_str("    use crate::codec::*;\n");
@@ -47,7 +47,7 @@ fn write_module(out: &mut String, message: &Message) {
         write(out, message, structure, &fields, tags);
         out.push_str("    }\n");
     }
-    traits(out, message);
+    traits(out, spec, message);
     out.push_str("}\n");
 }
 
@@ -328,7 +328,7 @@ fn negate(condition: &str) -> String {
     }
 }
 
-fn traits(out: &mut String, message: &Message) {
+fn traits(out: &mut String, spec: &Spec, message: &Message) {
     let name = &message.name;
     writeln!(out, "\n    impl Message for {name} {{").ok();
     writeln!(out, "        const NAME: &'static str = {name:?};").ok();
@@ -340,7 +340,13 @@ fn traits(out: &mut String, message: &Message) {
             let response = name.strip_suffix("Request").unwrap_or(name);
             writeln!(out, "\n    impl Request for {name} {{").ok();
             writeln!(out, "        const API_KEY: ApiKey = ApiKey::{};", api("Request")).ok();
-            writeln!(out, "        type Response = super::response::{response}Response;\n    }}").ok();
+            writeln!(out, "        type Response = super::response::{response}Response;").ok();
+            let api = spec.apis.iter().find(|api| Some(api.key) == message.key);
+            if let Some((field, value)) = api.and_then(|api| api.unanswered.as_ref()) {
+                writeln!(out, "\n        fn is_answered(&self) -> bool {{").ok();
+                writeln!(out, "            self.{} != {value}\n        }}", names::field(field)).ok();
+            }
+            out.push_str("    }\n");
         }
         Kind::Response => {
             writeln!(out, "\n    impl Response for {name} {{").ok();

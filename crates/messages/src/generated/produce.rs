@@ -111,6 +111,10 @@ pub mod request {
     impl Request for ProduceRequest {
         const API_KEY: ApiKey = ApiKey::PRODUCE;
         type Response = super::response::ProduceResponse;
+
+        fn is_answered(&self) -> bool {
+            self.acks != 0
+        }
     }
 }
 
