@@ -1,0 +1,408 @@
+use bytes::Bytes;
+use milena_wire::varint;
+
+use crate::codec::Codec;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::{
+    CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, LOG_OVERHEAD, MAGIC, NONE, SIZE, TRANSACTIONAL, put_i16, put_i32,
+    put_i64, put_u32, v2,
+};
+use crate::write::append::AsRecord;
+
+/// Writes one record batch of magic 2.
+///
+/// Without compression the bytes are those that Kafka's own producer writes for the same records.
+///
+/// ```
+/// use milena_records::{BatchBuilder, Codec, ErrorKind, Record};
+///
+/// let mut builder = BatchBuilder::new().codec(Codec::None).producer(4000, 0, 17).max_size(100);
+/// builder.push(&Record::from_value("fits").with_timestamp(1_700_000_000_000))?;
+///
+/// let large = Record::from_value(vec![0; 64]);
+/// assert_eq!(builder.push(&large).unwrap_err().kind(), ErrorKind::Full);
+///
+/// let batch = builder.build()?;
+/// assert!(batch.len() <= 100);
+/// # Ok::<(), milena_records::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BatchBuilder {
+    base_offset: i64,
+    partition_leader_epoch: i32,
+    producer_id: i64,
+    producer_epoch: i16,
+    base_sequence: i32,
+    attributes: i16,
+    codec: Codec,
+    level: Option<i32>,
+    log_append_time: i64,
+    delete_horizon: i64,
+    last_offset: Option<i64>,
+    max_size: usize,
+    ratio: f32,
+    /// Room for the header, then the records.
+    buf: Vec<u8>,
+    count: i32,
+    base_timestamp: Option<i64>,
+    max_timestamp: i64,
+    next_offset: i64,
+}
+
+impl Default for BatchBuilder {
+    fn default() -> Self {
+        Self {
+            base_offset: 0,
+            partition_leader_epoch: NONE.into(),
+            producer_id: NONE.into(),
+            producer_epoch: NONE.into(),
+            base_sequence: NONE.into(),
+            attributes: 0,
+            codec: Codec::None,
+            level: None,
+            log_append_time: NONE.into(),
+            delete_horizon: NONE.into(),
+            last_offset: None,
+            max_size: i32::MAX as usize,
+            ratio: 1.0,
+            buf: vec![0; v2::HEADER],
+            count: 0,
+            base_timestamp: None,
+            max_timestamp: NONE.into(),
+            next_offset: 0,
+        }
+    }
+}
+
+impl BatchBuilder {
+    /// A batch at base offset 0, not compressed, of no producer, with CreateTime.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Offset of the first record. To be set before the first record; a broker sets it anew.
+    #[must_use]
+    pub fn base_offset(mut self, offset: i64) -> Self {
+        self.base_offset = offset;
+        self.next_offset = offset;
+        self
+    }
+
+    /// Epoch of the partition's leader; -1 unless said otherwise, and what a producer sends.
+    #[must_use]
+    pub fn partition_leader_epoch(mut self, epoch: i32) -> Self {
+        self.partition_leader_epoch = epoch;
+        self
+    }
+
+    /// Id, epoch and first sequence number of an idempotent producer (KIP-98).
+    #[must_use]
+    pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
+        self.producer_id = id;
+        self.producer_epoch = epoch;
+        self.base_sequence = base_sequence;
+        self
+    }
+
+    /// Whether the records belong to a transaction.
+    #[must_use]
+    pub fn transactional(self, yes: bool) -> Self {
+        self.attribute(TRANSACTIONAL, yes)
+    }
+
+    /// Whether the records are control records.
+    #[must_use]
+    pub fn control(self, yes: bool) -> Self {
+        self.attribute(CONTROL, yes)
+    }
+
+    /// Compresses with that codec, at its own level unless [`BatchBuilder::level`] says otherwise.
+    #[must_use]
+    pub fn codec(mut self, codec: Codec) -> Self {
+        self.codec = codec;
+        self
+    }
+
+    /// How hard to compress; see [`Codec`] for the levels there are.
+    #[must_use]
+    pub fn level(mut self, level: i32) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Marks the timestamps as the broker's: all records have this one.
+    #[must_use]
+    pub fn log_append_time(mut self, timestamp: i64) -> Self {
+        self.log_append_time = timestamp;
+        self.attribute(LOG_APPEND_TIME, true)
+    }
+
+    /// When compaction may drop the tombstones (KIP-534), in milliseconds since 1970. To be set before the first record,
+    /// because the timestamps are counted from it.
+    #[must_use]
+    pub fn delete_horizon(mut self, timestamp: i64) -> Self {
+        self.delete_horizon = timestamp;
+        self.base_timestamp = Some(timestamp);
+        self.attribute(DELETE_HORIZON, true)
+    }
+
+    /// States a last offset beyond the last record, as compaction leaves it.
+    #[must_use]
+    pub fn last_offset(mut self, offset: i64) -> Self {
+        self.last_offset = Some(offset);
+        self
+    }
+
+    /// Most bytes that the batch may take, its header included. Compared with [`BatchBuilder::estimated_size`]; the
+    /// first record is always let in, or a record above the limit would never find a place.
+    #[must_use]
+    pub fn max_size(mut self, bytes: usize) -> Self {
+        self.max_size = bytes.min(i32::MAX as usize);
+        self
+    }
+
+    /// What compression is expected to make of a byte: 1 unless said otherwise, less when experience says so.
+    #[must_use]
+    pub fn compression_ratio(mut self, ratio: f32) -> Self {
+        self.ratio = ratio;
+        self
+    }
+
+    fn attribute(mut self, bit: i16, on: bool) -> Self {
+        self.attributes = if on { self.attributes | bit } else { self.attributes & !bit };
+        self
+    }
+
+    /// Records so far.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Offset of the record that is appended next.
+    pub fn next_offset(&self) -> i64 {
+        self.next_offset
+    }
+
+    /// Bytes of the batch before compression.
+    pub fn uncompressed_size(&self) -> usize {
+        self.buf.len()
+    }
+
+    /// Bytes of the batch as far as one can tell before it is compressed.
+    pub fn estimated_size(&self) -> usize {
+        self.estimate(self.buf.len())
+    }
+
+    fn estimate(&self, size: usize) -> usize {
+        if self.codec == Codec::None {
+            return size;
+        }
+        v2::HEADER + ((size - v2::HEADER) as f64 * f64::from(self.ratio)) as usize
+    }
+
+    /// Appends a record at the next offset; its own is not looked at.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Full`] when it does not fit below the size limit, and [`ErrorKind::InvalidValue`] for what the format
+    /// cannot express. The builder is as it was in either case.
+    pub fn push(&mut self, record: &impl AsRecord) -> Result<()> {
+        self.append(self.next_offset, record)
+    }
+
+    /// Appends a record at its own offset, which has to be above that of the last one.
+    ///
+    /// # Errors
+    /// As [`BatchBuilder::push`]; an offset that does not ascend.
+    pub fn push_at_offset(&mut self, record: &impl AsRecord) -> Result<()> {
+        self.append(record.offset(), record)
+    }
+
+    fn append(&mut self, offset: i64, record: &impl AsRecord) -> Result<()> {
+        if offset < self.next_offset {
+            return Err(Error::invalid(format!("offset {offset}, the next is {}", self.next_offset)));
+        }
+        let delta = offset.checked_sub(self.base_offset).and_then(|delta| i32::try_from(delta).ok());
+        let (Some(delta), Some(next_offset)) = (delta, offset.checked_add(1)) else {
+            return Err(Error::invalid(format!(
+                "offset {offset} is too far from the base offset {}",
+                self.base_offset
+            )));
+        };
+        let timestamp = record.timestamp();
+        if timestamp < NONE.into() {
+            return Err(Error::invalid(format!("timestamp {timestamp}")));
+        }
+        let base_timestamp = self.base_timestamp.unwrap_or(timestamp);
+        let timestamp_delta = timestamp.wrapping_sub(base_timestamp);
+        let body = body_size(timestamp_delta, delta, record);
+        let size = self.buf.len().saturating_add(varint_size(body as i64)).saturating_add(body);
+        if body > i32::MAX as usize || size > i32::MAX as usize {
+            return Err(Error::invalid(format!("a record of {body} bytes makes the batch larger than 2 GiB")));
+        }
+        if self.count > 0 && self.estimate(size) > self.max_size {
+            return Err(full(size, self.max_size));
+        }
+        self.buf.reserve(size - self.buf.len());
+        write_record(&mut self.buf, body, timestamp_delta, delta, record);
+        self.count += 1;
+        self.base_timestamp = Some(base_timestamp);
+        self.max_timestamp = self.max_timestamp.max(timestamp);
+        self.next_offset = next_offset;
+        Ok(())
+    }
+
+    /// The finished batch. A builder without records gives a batch without records, as compaction leaves them.
+    ///
+    /// # Errors
+    /// A codec that this build lacks, or a level that the codec lacks.
+    pub fn build(mut self) -> Result<Bytes> {
+        if self.codec == Codec::None {
+            let mut buf = std::mem::take(&mut self.buf);
+            self.finish(&mut buf)?;
+            return Ok(buf.into());
+        }
+        let mut out = Vec::new();
+        self.build_into(&mut out)?;
+        Ok(out.into())
+    }
+
+    /// Appends the finished batch to `out`, and empties the builder for the next one: it goes on with the next offset and
+    /// sequence number, all settings and its buffer kept.
+    ///
+    /// # Errors
+    /// As [`BatchBuilder::build`]; nothing is appended then.
+    pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + v2::HEADER, 0);
+        let result = self
+            .codec
+            .compress_into(&self.buf[v2::HEADER..], self.level, 2, out)
+            .and_then(|()| self.finish(&mut out[start..]));
+        if let Err(error) = result {
+            out.truncate(start);
+            return Err(error);
+        }
+        self.reset();
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        if self.base_sequence >= 0 {
+            let records = self.next_offset.wrapping_sub(self.base_offset) as i32;
+            self.base_sequence = crate::read::batch::increment_sequence(self.base_sequence, records);
+        }
+        self.base_offset = self.next_offset;
+        self.buf.truncate(v2::HEADER);
+        self.count = 0;
+        self.base_timestamp = (self.attributes & DELETE_HORIZON != 0).then_some(self.delete_horizon);
+        self.max_timestamp = NONE.into();
+        self.last_offset = None;
+    }
+
+    /// Fills in the header in front of the finished records.
+    fn finish(&self, batch: &mut [u8]) -> Result<()> {
+        let last_offset =
+            self.last_offset.unwrap_or(self.next_offset.wrapping_sub(1)).max(self.next_offset.wrapping_sub(1));
+        let delta = last_offset.checked_sub(self.base_offset).and_then(|delta| i32::try_from(delta).ok());
+        let (Some(delta), Ok(size)) = (delta, i32::try_from(batch.len() - LOG_OVERHEAD)) else {
+            return Err(Error::invalid("a batch of more than 2 GiB or 2^31 offsets"));
+        };
+        let log_append = self.attributes & LOG_APPEND_TIME != 0;
+        put_i64(batch, 0, self.base_offset);
+        put_i32(batch, SIZE, size);
+        put_i32(batch, v2::LEADER_EPOCH, self.partition_leader_epoch);
+        batch[MAGIC] = 2;
+        put_i16(batch, v2::ATTRIBUTES, self.attributes | i16::from(self.codec.id()));
+        put_i32(batch, v2::LAST_OFFSET_DELTA, delta);
+        put_i64(batch, v2::BASE_TIMESTAMP, self.base_timestamp.unwrap_or(NONE.into()));
+        put_i64(batch, v2::MAX_TIMESTAMP, if log_append { self.log_append_time } else { self.max_timestamp });
+        put_i64(batch, v2::PRODUCER_ID, self.producer_id);
+        put_i16(batch, v2::PRODUCER_EPOCH, self.producer_epoch);
+        put_i32(batch, v2::BASE_SEQUENCE, self.base_sequence);
+        put_i32(batch, v2::COUNT, self.count);
+        let crc = crate::read::batch::crc_of(batch);
+        put_u32(batch, v2::CRC, crc);
+        Ok(())
+    }
+}
+
+#[cold]
+fn full(size: usize, max_size: usize) -> Error {
+    Error::new(
+        ErrorKind::Full,
+        format!("the batch would take {size} bytes before compression, the limit is {max_size}"),
+    )
+}
+
+fn varint_size(value: i64) -> usize {
+    varint::size_u64(varint::zigzag64(value))
+}
+
+fn part_size(part: Option<&[u8]>) -> usize {
+    part.map_or(1, |part| varint_size(part.len() as i64).saturating_add(part.len()))
+}
+
+/// Bytes of a record behind its length.
+fn body_size(timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) -> usize {
+    let headers = record.headers();
+    let mut size =
+        1 + varint_size(timestamp_delta) + varint_size(offset_delta.into()) + varint_size(headers.len() as i64);
+    size = size.saturating_add(part_size(record.key())).saturating_add(part_size(record.value()));
+    for (key, value) in headers {
+        size = size.saturating_add(part_size(Some(key))).saturating_add(part_size(value));
+    }
+    size
+}
+
+#[inline]
+fn put_varint(buf: &mut Vec<u8>, value: i64) {
+    let value = varint::zigzag64(value);
+    if value < 0x80 {
+        buf.push(value as u8);
+    } else {
+        varint::write_u64(buf, value);
+    }
+}
+
+#[inline]
+fn put_part(buf: &mut Vec<u8>, part: Option<&[u8]>) {
+    match part {
+        Some(part) => {
+            put_varint(buf, part.len() as i64);
+            buf.extend_from_slice(part);
+        }
+        None => buf.push(1),
+    }
+}
+
+fn write_record(buf: &mut Vec<u8>, body: usize, timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) {
+    put_varint(buf, body as i64);
+    buf.push(0);
+    put_varint(buf, timestamp_delta);
+    put_varint(buf, offset_delta.into());
+    put_part(buf, record.key());
+    put_part(buf, record.value());
+    let headers = record.headers();
+    put_varint(buf, headers.len() as i64);
+    for (key, value) in headers {
+        put_part(buf, Some(key));
+        put_part(buf, value);
+    }
+}
+
+/// One batch of magic 2 of these records, at offsets from 0 on: what a producer sends.
+///
+/// # Errors
+/// As [`BatchBuilder::push`] and [`BatchBuilder::build`].
+pub fn encode<'a, R: AsRecord + 'a>(records: impl IntoIterator<Item = &'a R>, codec: Codec) -> Result<Bytes> {
+    let mut builder = BatchBuilder::new().codec(codec);
+    for (index, record) in records.into_iter().enumerate() {
+        builder.push(record).map_err(|error| error.in_record(index))?;
+    }
+    builder.build()
+}
