@@ -1,1 +1,54 @@
-//! placeholder
+//! Kafka connections without I/O: bytes in, events out; requests in, bytes out.
+//!
+//! [`ClientConnection`] and [`ServerConnection`] know frames, headers, correlation ids and version negotiation, and
+//! nothing of sockets, clocks or runtimes. Whoever owns the socket moves the bytes; deadlines are values that the caller
+//! compares with its own clock. How the input is cut into pieces makes no difference.
+//!
+//! ```
+//! use milena_connection::{ClientConfig, ClientConnection, ClientEvent, ServerConfig, ServerConnection};
+//! use milena_messages::{ApiKey, MetadataRequest, MetadataResponse, VersionRange};
+//!
+//! let mut client = ClientConnection::new(ClientConfig::default());
+//! let mut server = ServerConnection::new(ServerConfig::serving([(ApiKey::METADATA, VersionRange::new(0, 12))]));
+//!
+//! let sent = client.send_at(&MetadataRequest::default(), 12, None)?;
+//! for segment in client.take_output() {
+//!     server.receive(&segment);
+//! }
+//!
+//! let request = server.poll()?.expect("a whole request came in");
+//! assert_eq!(request.api_key, ApiKey::METADATA);
+//! server.respond::<MetadataRequest>(&request, &MetadataResponse::default())?;
+//! for segment in server.take_output() {
+//!     client.receive(&segment);
+//! }
+//!
+//! let Some(ClientEvent::Answer(answer)) = client.poll()? else { panic!("a whole answer came in") };
+//! assert_eq!(answer.correlation_id, sent);
+//! assert_eq!(answer.decode::<MetadataRequest>()?.controller_id, -1);
+//! # Ok::<(), milena_connection::ConnectionError>(())
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`ClientConnection`], [`ClientEvent`], [`Answer`] | the side that asks |
+//! | [`ServerConnection`], [`IncomingRequest`] | the side that answers |
+//! | [`FrameBuffer`] | length-prefixed frames out of a stream of bytes |
+//! | [`ApiVersions`] | what a broker speaks, and the version to speak with it |
+//! | [`ConnectionError`], [`Foreign`] | what went wrong, and which other protocol it was |
+
+mod client;
+mod error;
+mod foreign;
+mod frame;
+mod header;
+mod server;
+mod versions;
+
+pub use client::{Answer, ClientConfig, ClientConnection, ClientEvent};
+pub use error::{ConnectionError, Result};
+pub use foreign::Foreign;
+pub use frame::{DEFAULT_MAX_FRAME, FrameBuffer};
+pub use header::{frame_request, frame_response};
+pub use server::{IncomingRequest, ServerConfig, ServerConnection};
+pub use versions::ApiVersions;

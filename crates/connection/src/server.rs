@@ -1,0 +1,209 @@
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use milena_messages::api_versions::response::ApiVersion;
+use milena_messages::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ByteString, ErrorCode, Request, VersionRange};
+
+use crate::error::{ConnectionError, Result};
+use crate::frame::{DEFAULT_MAX_FRAME, FrameBuffer};
+use crate::header::{frame_response, named, read_request_header};
+use crate::versions::ApiVersions;
+
+/// What a server takes.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Largest frame taken from a client, in bytes.
+    pub max_frame: usize,
+    /// The APIs and versions that are served; a request outside of it ends the connection, as in Kafka. `None` lets every
+    /// request through, known or not: for proxies.
+    pub served: Option<ApiVersions>,
+}
+
+impl ServerConfig {
+    /// A server of these APIs, with the default frame limit.
+    pub fn serving(apis: impl IntoIterator<Item = (ApiKey, VersionRange)>) -> Self {
+        Self { max_frame: DEFAULT_MAX_FRAME, served: Some(apis.into_iter().collect()) }
+    }
+
+    /// Lets every request through, with the default frame limit.
+    pub fn passing_all() -> Self {
+        Self { max_frame: DEFAULT_MAX_FRAME, served: None }
+    }
+}
+
+/// One request, its body not read yet.
+#[derive(Clone, Debug)]
+pub struct IncomingRequest {
+    /// The API.
+    pub api_key: ApiKey,
+    /// The version, which is that of the answer too.
+    pub api_version: i16,
+    /// The client's number for this request; it need not be unique.
+    pub correlation_id: i32,
+    /// How the client calls itself.
+    pub client_id: Option<ByteString>,
+    /// The body without its header.
+    pub body: Bytes,
+    /// Bytes of the whole frame without its size: header and body.
+    pub frame_size: usize,
+    ticket: u64,
+}
+
+impl IncomingRequest {
+    /// Reads the body as a request of type `R`. Bytes behind it do not matter, as in Kafka: real clients send some.
+    ///
+    /// # Errors
+    /// The request is of another API; the bytes are not what the protocol says.
+    pub fn decode<R: Request>(&self) -> Result<R> {
+        if self.api_key != R::API_KEY {
+            return Err(ConnectionError::WrongApi { wanted: R::API_KEY, found: self.api_key });
+        }
+        R::from_bytes(self.body.clone(), self.api_version)
+            .map_err(|error| ConnectionError::Decode { what: named(self.api_key, self.api_version), error })
+    }
+}
+
+/// The side of a connection that answers.
+///
+/// Requests may be answered in any order; the answers leave in the order of the requests, which is what clients rely on.
+#[derive(Debug)]
+pub struct ServerConnection {
+    config: ServerConfig,
+    frames: FrameBuffer,
+    output: Vec<Bytes>,
+    /// One slot for each request not answered on the wire, oldest first.
+    slots: VecDeque<Option<Vec<Bytes>>>,
+    /// The ticket of the oldest slot.
+    first_ticket: u64,
+}
+
+impl ServerConnection {
+    /// A connection on which nothing was said yet.
+    pub fn new(config: ServerConfig) -> Self {
+        Self {
+            frames: FrameBuffer::new(config.max_frame),
+            config,
+            output: Vec::new(),
+            slots: VecDeque::new(),
+            first_ticket: 0,
+        }
+    }
+
+    /// Bytes that came from the client; copies them.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.frames.receive(bytes);
+    }
+
+    /// The input buffer with room at its end, to read a socket into without a copy.
+    pub fn input(&mut self) -> &mut BytesMut {
+        self.frames.input()
+    }
+
+    /// Bytes for the client, in segments to write one behind the other.
+    pub fn take_output(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// How many requests were handed out and not answered.
+    pub fn unanswered(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The next whole request; `None` until more bytes come.
+    ///
+    /// ApiVersions at a version that is not served is answered here, in the form of version 0 with error 35 and the range
+    /// that is served (KIP-511).
+    ///
+    /// # Errors
+    /// The client misbehaved or asked for what is not served; the connection has to be closed.
+    pub fn poll(&mut self) -> Result<Option<IncomingRequest>> {
+        while let Some(frame) = self.frames.next_frame()? {
+            let frame_size = frame.len();
+            let (header, mut reader) = read_request_header(frame)?;
+            let request = IncomingRequest {
+                api_key: header.request_api_key,
+                api_version: header.request_api_version,
+                correlation_id: header.correlation_id,
+                client_id: header.client_id,
+                body: reader.rest(),
+                frame_size,
+                ticket: self.first_ticket + self.slots.len() as u64,
+            };
+            let Some(served) = &self.config.served else {
+                self.slots.push_back(None);
+                return Ok(Some(request));
+            };
+            let (api, version) = (request.api_key, request.api_version);
+            let versions = served.of(api);
+            if versions.contains(version) {
+                self.slots.push_back(None);
+                return Ok(Some(request));
+            }
+            if api != ApiKey::API_VERSIONS {
+                return Err(ConnectionError::NotServed { api, version, served: versions });
+            }
+            self.slots.push_back(None);
+            self.refuse_version(&request, versions)?;
+        }
+        Ok(None)
+    }
+
+    fn refuse_version(&mut self, request: &IncomingRequest, served: VersionRange) -> Result<()> {
+        let entry = ApiVersion {
+            api_key: ApiKey::API_VERSIONS,
+            min_version: served.min(),
+            max_version: served.max(),
+            ..Default::default()
+        };
+        let response = ApiVersionsResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION,
+            api_keys: if served.is_empty() { Vec::new() } else { vec![entry] },
+            ..Default::default()
+        };
+        let frame = frame_response::<ApiVersionsRequest>(&response, 0, request.correlation_id)?;
+        self.fill(request, frame)
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// The answer is of another API, or has a value that the version cannot carry, or the request was answered already.
+    /// Nothing is sent then, and the request can still be answered.
+    pub fn respond<R: Request>(&mut self, request: &IncomingRequest, response: &R::Response) -> Result<()> {
+        if request.api_key != R::API_KEY {
+            return Err(ConnectionError::WrongApi { wanted: R::API_KEY, found: request.api_key });
+        }
+        let frame = frame_response::<R>(response, request.api_version, request.correlation_id)?;
+        self.fill(request, frame)
+    }
+
+    /// Answers a request with a frame made elsewhere, its size included.
+    ///
+    /// # Errors
+    /// The request was answered already.
+    pub fn respond_raw(&mut self, request: &IncomingRequest, frame: Vec<Bytes>) -> Result<()> {
+        self.fill(request, frame)
+    }
+
+    /// Leaves a request without an answer, as a Produce with acks = 0 wants it.
+    ///
+    /// # Errors
+    /// The request was answered already.
+    pub fn respond_nothing(&mut self, request: &IncomingRequest) -> Result<()> {
+        self.fill(request, Vec::new())
+    }
+
+    fn fill(&mut self, request: &IncomingRequest, frame: Vec<Bytes>) -> Result<()> {
+        let slot = request.ticket.checked_sub(self.first_ticket).and_then(|index| self.slots.get_mut(index as usize));
+        match slot {
+            Some(slot @ None) => *slot = Some(frame),
+            _ => return Err(ConnectionError::NoSuchRequest(request.correlation_id)),
+        }
+        while let Some(Some(frame)) = self.slots.front_mut() {
+            self.output.append(frame);
+            self.slots.pop_front();
+            self.first_ticket += 1;
+        }
+        Ok(())
+    }
+}
