@@ -2,7 +2,8 @@
 //!
 //! The layout of every message stands in `spec/`, in a small language of its own; this crate parses that text
 //! ([`Spec`]), and reads and writes any (message, version) by it ([`Message::decode`], [`Message::encode`]), between
-//! bytes and the JSON form that Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded: [`Spec::kafka`].
+//! bytes and the JSON form that Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded:
+//! [`Spec::kafka`].
 //!
 //! ```
 //! use milena_schema::Spec;
@@ -18,17 +19,23 @@
 //! |---|---|
 //! | [`Spec`] | APIs, messages, error codes, releases |
 //! | [`Message`], [`Struct`], [`Field`], [`Type`], [`Default`](FieldDefault) | the layout of one message |
+//! | [`Message::decode`], [`Message::encode`] | bytes to JSON and back; [`Decoded`], [`JSON_LIMITS`] |
+//! | [`Message::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`] |
+//! | [`Message::default_json`], [`Message::sample_json`] | values to begin with, values to test with |
+//! | [`Message::layout`], [`Message::layout_diff`] | one version as a tree; what two versions differ in |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
 mod check;
 mod codec;
 mod draft;
+mod layout;
 mod line;
 mod model;
 mod parser;
 mod spec;
 
 pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Note, UNKNOWN_TAGGED_FIELDS};
+pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};
 pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
 pub use parser::{Parser, SpecError};
 pub use spec::{Spec, UnknownName};

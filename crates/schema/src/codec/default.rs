@@ -20,7 +20,7 @@ pub(super) fn structure(message: &Message, id: StructId, version: i16) -> Value 
 }
 
 /// The default of a field in the shortest form: a struct is an object without members, which stands for its defaults.
-pub(super) fn value(field: &Field, version: i16) -> Value {
+pub(crate) fn value(field: &Field, version: i16) -> Value {
     match (&field.default, &field.ty) {
         (FieldDefault::Null, _) => Value::Null,
         (FieldDefault::Number(number), Type::Bool) => Value::Bool(*number != 0),

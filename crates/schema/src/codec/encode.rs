@@ -82,15 +82,13 @@ impl<'a> Encoder<'a> {
         // The tags of a struct are 0, 1, 2 and so on without a gap.
         for tag in 0.. {
             let Some(field) = structure.fields.iter().find(|field| field.tag == Some(tag)) else { break };
-            if !field.versions.contains(self.version) {
-                continue;
-            }
-            match self.tag_value(field, map) {
-                Some(value) => tags.field(tag, true, |writer| {
-                    self.value(writer, field, value).map_err(|error| error.within(field.json_name.clone()))
-                })?,
-                None => tags.field(tag, false, |_| Ok(()))?,
-            }
+            // Also for a tag that this version lacks, so that no unknown one takes its number: nobody could read that.
+            let value = self.tag_value(field, map).filter(|_| field.versions.contains(self.version));
+            let written = match value {
+                Some(value) => tags.field(tag, true, |writer| self.value(writer, field, value)),
+                None => tags.field(tag, false, |_| Ok(())),
+            };
+            written.map_err(|error| error.within(field.json_name.clone()))?;
         }
         tags.finish()
     }

@@ -32,6 +32,7 @@ use serde_json::Value;
 
 use crate::model::{Message, StructId};
 
+pub(crate) use default::value as default_value;
 pub use note::{Annotated, Content, Note};
 
 /// The name under which tagged fields that the spec does not know stand in the JSON form of their struct.
