@@ -1,5 +1,7 @@
 //! A client and a server machine talking to each other, and to peers that misbehave.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its peers has failed")]
+
 use std::time::Duration;
 
 use milena_connection::{
