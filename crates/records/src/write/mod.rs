@@ -2,4 +2,7 @@
 
 pub(crate) mod append;
 pub(crate) mod builder;
+pub(crate) mod convert;
+pub(crate) mod message;
+pub(crate) mod message_set;
 pub(crate) mod rewrite;
