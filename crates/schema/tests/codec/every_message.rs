@@ -1,0 +1,114 @@
+//! Laws that hold for every message.
+
+use super::*;
+
+/// Checks that a struct has every field of the layout, at another value than the default.
+fn full(json: &Value, fields: &[LayoutField<'_>], flexible: bool, path: &str) {
+    let map = json.as_object().expect(path);
+    assert_eq!(map.len(), fields.len() + usize::from(flexible), "{path}");
+    assert_eq!(map.contains_key(UNKNOWN_TAGGED_FIELDS), flexible, "{path}");
+    for field in fields {
+        let path = format!("{path}.{}", field.field.json_name);
+        let value = &map[&field.field.json_name];
+        assert!(!value.is_null() && *value != field.default, "{path} is {value}");
+        match value {
+            Value::Array(elements) => {
+                assert!(elements.len() >= 2, "{path}");
+                if field.field.ty.struct_id().is_some() {
+                    elements.iter().for_each(|element| full(element, &field.fields, flexible, &path));
+                }
+            }
+            Value::Object(_) => full(value, &field.fields, flexible, &path),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn samples_hold_every_field_of_their_version() {
+    for message in &Spec::kafka().messages {
+        for version in message.versions.iter() {
+            let json = message.sample_json(version, 7).unwrap();
+            let layout = message.layout(version).unwrap();
+            full(&json, &layout.fields, layout.flexible, &message.name);
+            assert_eq!(json, message.sample_json(version, 7).unwrap());
+        }
+    }
+}
+
+#[test]
+fn notes_cover_the_message() {
+    for message in &Spec::kafka().messages {
+        let version = message.versions.max();
+        let json = message.sample_json(version, 3).unwrap();
+        let wire = message.encode(&json, version).unwrap();
+        let annotated = message.decode_annotated(wire.clone(), version);
+        assert_eq!(annotated.outcome.unwrap().json, json);
+        let notes = annotated.notes;
+        assert_eq!(notes[0].range, 0..wire.len());
+        let mut above: Vec<&milena_schema::Note> = Vec::new();
+        let mut end = 0;
+        for note in &notes {
+            above.truncate(note.depth);
+            if let Some(parent) = above.last() {
+                assert!(note.path.starts_with(&parent.path), "{} in {}", note.path, parent.path);
+                assert!(parent.range.start <= note.range.start && note.range.end <= parent.range.end, "{}", note.path);
+            }
+            assert!(note.range.start >= end && note.content != Content::Failed, "{} {}", note.path, end);
+            end = if matches!(note.content, Content::Value(_)) { note.range.end } else { note.range.start };
+            above.push(note);
+        }
+    }
+}
+
+#[test]
+fn notes_tell_fields_and_bytes() {
+    let wire = bytes("00000001 0003 c3a161 01 03 d00f 01 05 00");
+    let annotated = message("MetadataRequest").decode_annotated(bytes("00000001 0003 c3a161"), 1);
+    let notes: Vec<_> = annotated.notes.iter().map(|n| (n.path.as_str(), n.ty.as_str(), n.range.clone())).collect();
+    assert_eq!(
+        notes,
+        [
+            ("MetadataRequest", "MetadataRequest", 0..9),
+            ("MetadataRequest.topics", "[]MetadataRequestTopic?", 0..9),
+            ("MetadataRequest.topics[0]", "MetadataRequestTopic", 4..9),
+            ("MetadataRequest.topics[0].name", "string", 4..9),
+        ]
+    );
+    assert_eq!(annotated.notes[3].content, Content::Value(json!("áa")));
+    assert_eq!(annotated.notes[1].content, Content::Array(1));
+
+    let cut = message("MetadataRequest").decode_annotated(wire.slice(..7), 1);
+    assert_eq!(cut.notes.len(), 4);
+    assert!(cut.notes.iter().all(|note| note.content == Content::Failed));
+    assert_eq!(cut.outcome.unwrap_err().path(), "MetadataRequest.topics[0].name");
+
+    let tagged = message("BeginTransactionRecord").decode_annotated(bytes("02 d00f 01 07 00 02 0261"), 0);
+    let notes: Vec<_> = tagged.notes.iter().map(|n| (n.name.as_str(), n.tag, n.range.clone())).collect();
+    assert_eq!(
+        notes,
+        [
+            ("BeginTransactionRecord", None, 0..9),
+            ("_unknownTaggedFields[0]", Some(2000), 4..5),
+            ("name", Some(0), 7..9),
+        ]
+    );
+    assert_eq!(tagged.notes[1].to_json()["value"], json!("Bw=="));
+}
+
+#[test]
+fn a_message_cut_off_anywhere_is_an_error_with_a_place() {
+    for message in &Spec::kafka().messages {
+        let version = message.versions.max();
+        let wire = message.encode(&message.sample_json(version, 5).unwrap(), version).unwrap();
+        for length in (0..wire.len()).step_by(1 + wire.len() / 40) {
+            let error = message.decode(wire.slice(..length), version).unwrap_err();
+            assert!(
+                error.path().starts_with(&message.name) && error.offset().is_some_and(|at| at <= length),
+                "{error}"
+            );
+            let annotated = message.decode_annotated(wire.slice(..length), version);
+            assert_eq!(annotated.outcome.unwrap_err(), error);
+        }
+    }
+}
