@@ -163,9 +163,14 @@ impl<'a, T: Trace> Decoder<'a, T> {
     }
 
     fn array(&mut self, reader: &mut Reader, element: &'a Type, flexible: bool) -> Result<Value> {
+        let start = reader.position();
         let Some(count) = reader.count(flexible, self.memory(element))? else {
             return Ok(Value::Null);
         };
+        // Typed messages read these in one go; the error is to be the same.
+        if *element == Type::Int32 && count.saturating_mul(4) > reader.remaining() {
+            return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", reader.remaining())));
+        }
         let mut array = Vec::with_capacity(count.min(RESERVE));
         for index in 0..count {
             self.trace.element(self.message, element, index, reader.position());

@@ -1,22 +1,4 @@
-//! Bytes to JSON and back, driven by the layout of a [`Message`].
-//!
-//! The JSON form is that of Kafka's `*JsonConverter` classes:
-//!
-//! | type | JSON |
-//! |---|---|
-//! | bool | `true`, `false` |
-//! | int8 to int64, uint16, uint32 | number |
-//! | float64 | number; `"NaN"`, `"Infinity"`, `"-Infinity"` as strings |
-//! | uuid | Kafka's text of 22 characters |
-//! | string | string |
-//! | bytes, records | standard base64 with padding |
-//! | array, struct | array, object |
-//! | null | `null` |
-//!
-//! An object has the fields in the order of the spec, by [`Field::json_name`](crate::Field::json_name): every untagged
-//! field of the version, and those tagged fields that are not at their default. Two things have no form in Kafka and
-//! take ours: the content of records shows (Kafka's converter leaves it out), and tagged fields that the spec does not
-//! know follow as `"_unknownTaggedFields": [{"tag": 7, "data": "base64"}]`. The payload bits of a NaN are lost.
+//! Bytes to JSON and back, driven by the layout of a [`Message`]. [`Decoded`] describes the form.
 
 mod decode;
 mod default;
@@ -38,14 +20,32 @@ pub use note::{Annotated, Content, Note};
 /// The name under which tagged fields that the spec does not know stand in the JSON form of their struct.
 pub const UNKNOWN_TAGGED_FIELDS: &str = "_unknownTaggedFields";
 
-/// What decoding may cost when the result is JSON: 256 bytes of memory per byte of input.
+/// What decoding may cost when the result is JSON: 160 bytes of memory per byte of input.
 ///
 /// A JSON value takes some 70 bytes and a member of an object twice that, while the field behind it may take one byte
 /// on the wire. The figure is chosen so that no array of any message is ever refused whose bytes are really there; what
 /// it does refuse, before anything is reserved, are counts that claim more than the input can hold.
-pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 256, memory_floor: 64 * 1024 };
+pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 160, memory_floor: 64 * 1024 };
 
 /// A message as JSON.
+///
+/// The JSON form is that of Kafka's `*JsonConverter` classes:
+///
+/// | type | JSON |
+/// |---|---|
+/// | bool | `true`, `false` |
+/// | int8 to int64, uint16, uint32 | number |
+/// | float64 | number; `"NaN"`, `"Infinity"`, `"-Infinity"` as strings |
+/// | uuid | Kafka's text of 22 characters |
+/// | string | string |
+/// | bytes, records | standard base64 with padding |
+/// | array, struct | array, object |
+/// | null | `null` |
+///
+/// An object has the fields in the order of the spec, by [`Field::json_name`](crate::Field::json_name): every untagged
+/// field of the version, and those tagged fields that are not at their default. Two things have no form in Kafka and
+/// take ours: the content of records shows (Kafka's converter leaves it out), and tagged fields that the spec does not
+/// know follow as `"_unknownTaggedFields": [{"tag": 7, "data": "base64"}]`. The payload bits of a NaN are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// The message.

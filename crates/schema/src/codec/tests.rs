@@ -55,7 +55,7 @@ fn the_limits_refuse_no_array_whose_bytes_are_there() {
             }
         }
     }
-    assert!(highest * 2 > JSON_LIMITS.memory_per_byte, "{highest} would do");
+    assert!(highest + highest / 4 > JSON_LIMITS.memory_per_byte, "{highest} would do");
 }
 
 #[test]
