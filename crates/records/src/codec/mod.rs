@@ -97,6 +97,17 @@ impl Codec {
         Ok(out)
     }
 
+    /// As [`Codec::decompress`], for data out of a wrapper of magic 0 or 1: in magic 0 the header checksum of an LZ4 frame
+    /// is wrong by design and nobody compares it. The other codecs do not differ by magic.
+    ///
+    /// # Errors
+    /// As [`Codec::decompress`].
+    pub fn decompress_message(self, data: &[u8], limit: usize, magic: i8) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.decompress_into(data, &mut out, &Decompress { limit, mode: Mode::Strict, magic })?;
+        Ok(out)
+    }
+
     /// Appends the compressed data; `magic` matters for LZ4 alone.
     pub(crate) fn compress_into(self, data: &[u8], level: Option<i32>, magic: i8, out: &mut Vec<u8>) -> Result<()> {
         let _ = magic;
