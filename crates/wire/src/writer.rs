@@ -421,6 +421,10 @@ impl TagWriter<'_> {
         if self.last.is_some_and(|last| last >= unknown.tag) {
             return Err(Error::invalid(format!("unknown tag {} is not in ascending order", unknown.tag)));
         }
+        // A tag is an int32 in Kafka: it reads larger ones, as negative numbers, and does not write them.
+        if unknown.tag > i32::MAX as u32 {
+            return Err(Error::invalid(format!("unknown tag {} is above {}", unknown.tag, i32::MAX)));
+        }
         self.last = Some(unknown.tag);
         self.writer.uvarint(unknown.tag);
         self.writer.uvarint(unknown.data.len() as u32);
@@ -517,12 +521,15 @@ mod tests {
     }
 
     #[test]
-    fn unknown_tags_out_of_order_or_of_a_known_number_are_refused() {
+    fn unknown_tags_out_of_order_or_range_or_of_a_known_number_are_refused() {
         let mut unknown = UnknownTags::default();
         unknown.push(5, Bytes::new());
         unknown.push(5, Bytes::new());
         assert!(Writer::new().unknown_tags(&unknown, true).is_err());
         assert!(Writer::new().unknown_tags(&unknown, false).is_err());
         assert!(Writer::new().tags(0, &unknown).field(5, false, |_| Ok(())).is_err());
+        let mut unknown = UnknownTags::default();
+        unknown.push(0x8000_0000, Bytes::new());
+        assert!(Writer::new().unknown_tags(&unknown, true).is_err());
     }
 }

@@ -1,0 +1,39 @@
+//! Is every codec of milena equal to Apache Kafka's, byte for byte?
+//!
+//! `vectors/` holds what Kafka's own classes wrote, read and refused, for every version of every message; the Java
+//! program in `oracle/` writes it. Here the typed and the schema codec are held against it. What they do otherwise on
+//! purpose stands in `deviations.md`; a difference that is not listed there is a failure, and so is a listed one that
+//! no longer occurs.
+//!
+//! | room | what |
+//! |---|---|
+//! | [`run`] | a folder of vectors against both codecs, giving a [`Report`] |
+//! | [`rebuild`] | writes the vectors anew, with Maven and Java |
+//! | [`Vector`], [`read_vectors`] | the vectors themselves |
+//! | [`differences`], [`Difference`] | one vector against both codecs |
+//! | [`Deviations`] | the table of `deviations.md` |
+
+mod check;
+mod deviation;
+mod rebuild;
+mod report;
+mod typed;
+mod vector;
+
+pub use check::{Codec, Difference, Found, differences};
+pub use deviation::{Deviation, Deviations};
+pub use rebuild::{RELEASES, Release, rebuild};
+pub use report::{MessageReport, Missing, Report, run};
+pub use typed::{Outcome, reencode, transcode, typed_default};
+pub use vector::{Expected, Transcoded, Vector, VectorKind, from_hex, read_vectors, to_hex};
+
+/// Anything that keeps vectors from being read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(pub(crate) String);
+
+impl Error {
+    pub(crate) fn new(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+        Self(format!("{what}: {error}"))
+    }
+}

@@ -1,0 +1,185 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use milena_schema::Spec;
+use milena_wire::VersionRange;
+
+use crate::Error;
+use crate::check::{Difference, differences};
+use crate::deviation::Deviations;
+use crate::vector::read_vectors;
+
+/// Pairs of message and version that no released class of Kafka can write, and what vouches for them in place of it.
+const STAND_INS: &[(&str, i16, &str)] = &[];
+
+/// What a folder of vectors says about the codecs.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// By message.
+    pub messages: BTreeMap<String, MessageReport>,
+    /// Versions of requests whose headers were compared.
+    pub headers: usize,
+    /// Error codes that were compared.
+    pub errors: usize,
+    /// Pairs without a vector.
+    pub missing: Vec<Missing>,
+    /// How often each row of `deviations.md` was met.
+    pub deviations: Vec<(String, usize)>,
+    /// Differences that no row covers.
+    pub unexplained: Vec<Difference>,
+    /// Vectors by release.
+    pub releases: BTreeMap<String, usize>,
+}
+
+/// What the vectors say about one message.
+#[derive(Clone, Debug)]
+pub struct MessageReport {
+    /// Every version there is.
+    pub versions: VersionRange,
+    /// Versions with vectors.
+    pub covered: BTreeSet<i16>,
+    /// Vectors of all versions.
+    pub vectors: usize,
+    /// Vectors on which Kafka and both codecs agree.
+    pub passes: usize,
+    /// Vectors with differences that are listed.
+    pub deviations: usize,
+    /// Vectors with differences that are not.
+    pub failures: usize,
+}
+
+/// A pair without vectors.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// Schema name.
+    pub message: String,
+    /// Version.
+    pub version: i16,
+    /// What vouches for it.
+    pub stand_in: Option<&'static str>,
+}
+
+impl MessageReport {
+    fn new(versions: VersionRange) -> Self {
+        Self { versions, covered: BTreeSet::new(), vectors: 0, passes: 0, deviations: 0, failures: 0 }
+    }
+}
+
+impl Report {
+    /// Whether nothing is unexplained: no difference, no row of `deviations.md` that no longer occurs, and no pair
+    /// without vectors or stand-in.
+    pub fn is_clean(&self) -> bool {
+        self.unexplained.is_empty()
+            && self.stale().next().is_none()
+            && self.missing.iter().all(|m| m.stand_in.is_some())
+    }
+
+    /// Rows of `deviations.md` that were not met.
+    pub fn stale(&self) -> impl Iterator<Item = &str> {
+        self.deviations.iter().filter(|(_, count)| *count == 0).map(|(id, _)| id.as_str())
+    }
+
+    /// Pairs of message and version with vectors.
+    pub fn pairs(&self) -> usize {
+        self.messages.values().map(|message| message.covered.len()).sum()
+    }
+
+    /// All vectors, those of tables included.
+    pub fn vectors(&self) -> usize {
+        self.releases.values().sum()
+    }
+}
+
+/// One line per message, then the totals and what is wrong.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<44} {:>8} {:>8} {:>8} {:>10}", "message", "versions", "vectors", "pass", "deviations")?;
+        for (name, message) in &self.messages {
+            let MessageReport { versions, vectors, passes, deviations, .. } = message;
+            writeln!(f, "{name:<44} {:>8} {vectors:>8} {passes:>8} {deviations:>10}", versions.to_string())?;
+        }
+        writeln!(f)?;
+        for (release, vectors) in &self.releases {
+            writeln!(f, "Kafka {release}: {vectors} vectors")?;
+        }
+        for (id, count) in &self.deviations {
+            writeln!(f, "{id}: {count}")?;
+        }
+        for Missing { message, version, stand_in } in &self.missing {
+            writeln!(f, "no vectors: {message} v{version}: {}", stand_in.unwrap_or("and no stand-in"))?;
+        }
+        for difference in &self.unexplained {
+            writeln!(f, "unexplained: {difference}")?;
+        }
+        for id in self.stale() {
+            writeln!(f, "no longer occurs: {id}")?;
+        }
+        write!(
+            f,
+            "{} pairs of {} messages, {} vectors, {} headers, {} error codes, {} unexplained",
+            self.pairs(),
+            self.messages.len(),
+            self.vectors(),
+            self.headers,
+            self.errors,
+            self.unexplained.len()
+        )
+    }
+}
+
+/// Runs the vectors of a folder through the typed and the schema codec.
+///
+/// # Errors
+/// A file cannot be read; differences are no error but part of the report.
+pub fn run(vectors: &Path, deviations: &Path) -> Result<Report, Error> {
+    let deviations = Deviations::read(deviations)?;
+    let mut met = vec![0; deviations.0.len()];
+    let mut report = Report::default();
+    for message in &Spec::kafka().messages {
+        report.messages.insert(message.name.clone(), MessageReport::new(message.versions));
+    }
+    read_vectors(vectors, |vector| {
+        let differences = differences(&vector);
+        let mut listed = false;
+        let mut failed = false;
+        for difference in differences {
+            match deviations.position(&difference) {
+                Some(row) => {
+                    met[row] += 1;
+                    listed = true;
+                }
+                None => {
+                    report.unexplained.push(difference);
+                    failed = true;
+                }
+            }
+        }
+        *report.releases.entry(vector.release).or_default() += 1;
+        match vector.kind.name() {
+            "header" => report.headers += 1,
+            "error" => report.errors += 1,
+            _ => {
+                let row =
+                    report.messages.entry(vector.message).or_insert_with(|| MessageReport::new(VersionRange::NONE));
+                row.covered.insert(vector.version);
+                row.vectors += 1;
+                row.failures += usize::from(failed);
+                row.deviations += usize::from(listed && !failed);
+                row.passes += usize::from(!listed && !failed);
+            }
+        }
+    })?;
+    report.deviations = deviations.0.into_iter().map(|row| row.id).zip(met).collect();
+    for (name, message) in &report.messages {
+        for version in message.versions.iter().filter(|version| !message.covered.contains(version)) {
+            let stand_in = STAND_INS.iter().find(|(message, of, _)| message == name && *of == version);
+            report.missing.push(Missing {
+                message: name.clone(),
+                version,
+                stand_in: stand_in.map(|(_, _, what)| *what),
+            });
+        }
+    }
+    Ok(report)
+}
