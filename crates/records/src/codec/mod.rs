@@ -6,8 +6,11 @@ mod gzip;
 mod lz4;
 #[cfg(feature = "snappy")]
 mod snappy;
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "zstd", not(target_family = "wasm")))]
 mod zstd;
+#[cfg(feature = "zstd-pure")]
+#[cfg_attr(all(feature = "zstd", not(target_family = "wasm")), allow(dead_code, reason = "gives way to the C library"))]
+mod zstd_pure;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +20,9 @@ use crate::options::Mode;
 
 /// How the records of a batch are compressed.
 ///
-/// Each codec but `None` is a cargo feature of the same name; without it the codec can be named, but not used.
+/// Each codec but `None` is a cargo feature of the same name; without it the codec can be named, but not used. `zstd` is
+/// the C library and does not exist on wasm; `zstd-pure` is zstd in Rust alone, which reads the same, writes at one level
+/// only, and gives way to `zstd` where both are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// Not at all.
@@ -71,7 +76,7 @@ impl Codec {
             Self::Gzip => cfg!(feature = "gzip"),
             Self::Snappy => cfg!(feature = "snappy"),
             Self::Lz4 => cfg!(feature = "lz4"),
-            Self::Zstd => cfg!(feature = "zstd"),
+            Self::Zstd => cfg!(any(feature = "zstd-pure", all(feature = "zstd", not(target_family = "wasm")))),
         }
     }
 
@@ -110,7 +115,8 @@ impl Codec {
 
     /// Appends the compressed data; `magic` matters for LZ4 alone.
     pub(crate) fn compress_into(self, data: &[u8], level: Option<i32>, magic: i8, out: &mut Vec<u8>) -> Result<()> {
-        let _ = magic;
+        // Not every codec looks at these.
+        let (_, _) = (level, magic);
         match self {
             Self::None => {
                 out.extend_from_slice(data);
@@ -125,8 +131,13 @@ impl Codec {
                 self.level(level, 1..=17, 9)?;
                 lz4::compress(data, magic, out)
             }
-            #[cfg(feature = "zstd")]
+            #[cfg(all(feature = "zstd", not(target_family = "wasm")))]
             Self::Zstd => zstd::compress(data, self.level(level, -131_072..=22, 3)?, out),
+            #[cfg(all(feature = "zstd-pure", not(all(feature = "zstd", not(target_family = "wasm")))))]
+            Self::Zstd => {
+                self.level(level, -131_072..=22, 3)?;
+                zstd_pure::compress(data, out)
+            }
             #[allow(unreachable_patterns, reason = "reached when a codec is left out")]
             _ => Err(self.missing()),
         }
@@ -146,14 +157,16 @@ impl Codec {
             Self::Snappy => snappy::decompress(data, out, how),
             #[cfg(feature = "lz4")]
             Self::Lz4 => lz4::decompress(data, out, how),
-            #[cfg(feature = "zstd")]
+            #[cfg(all(feature = "zstd", not(target_family = "wasm")))]
             Self::Zstd => zstd::decompress(data, out, how),
+            #[cfg(all(feature = "zstd-pure", not(all(feature = "zstd", not(target_family = "wasm")))))]
+            Self::Zstd => zstd_pure::decompress(data, out, how),
             #[allow(unreachable_patterns, reason = "reached when a codec is left out")]
             _ => Err(self.missing()),
         }
     }
 
-    #[cfg(any(feature = "gzip", feature = "lz4", feature = "zstd"))]
+    #[allow(dead_code, reason = "not every codec has levels")]
     fn level(self, level: Option<i32>, range: std::ops::RangeInclusive<i32>, default: i32) -> Result<i32> {
         match level {
             None => Ok(default),
@@ -166,7 +179,7 @@ impl Codec {
 
     #[allow(dead_code, reason = "called when a codec is left out")]
     fn missing(self) -> Error {
-        Error::new(ErrorKind::UnsupportedCodec, format!("this build has no {self}: cargo feature `{self}` is off"))
+        Error::new(ErrorKind::UnsupportedCodec, format!("this build has no {self}: its cargo feature is off"))
     }
 }
 
@@ -211,7 +224,7 @@ impl Decompress {
 
     /// Grows the capacity of a buffer that is full: twofold, from `first` on, and to one byte above the limit at most,
     /// so that a codec can show that there is more.
-    #[cfg(any(feature = "gzip", feature = "zstd"))]
+    #[allow(dead_code, reason = "not every codec grows its output")]
     pub(crate) fn grow(&self, out: &mut Vec<u8>, first: usize) {
         if out.len() == out.capacity() {
             let most = self.limit.saturating_add(1).saturating_sub(out.len());
