@@ -1,0 +1,68 @@
+use std::process::{Command, Output, Stdio};
+
+use crate::error::{Error, Result};
+
+/// A program that has to be installed, and what to say when it is not.
+pub(crate) struct Program {
+    name: &'static str,
+    variable: &'static str,
+    advice: &'static str,
+}
+
+pub(crate) const JAVA: Program =
+    Program { name: "java", variable: "JAVA", advice: "install Java 17 or later, or set JAVA to its path" };
+pub(crate) const MAVEN: Program =
+    Program { name: "mvn", variable: "MVN", advice: "install Apache Maven, or set MVN to its path" };
+pub(crate) const PYTHON: Program =
+    Program { name: "python3", variable: "PYTHON", advice: "install Python 3.9 or later, or set PYTHON to its path" };
+
+impl Program {
+    /// A command of this program that reads nothing from our input.
+    pub(crate) fn command(&self) -> Command {
+        let path = std::env::var_os(self.variable).filter(|path| !path.is_empty());
+        let mut command = Command::new(path.unwrap_or_else(|| self.name.into()));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// What to say when the command could not even be started.
+    pub(crate) fn missing(&self, error: &std::io::Error) -> Error {
+        Error::Missing { program: self.name, reason: error.to_string(), advice: self.advice }
+    }
+
+    /// Runs a command of this program to its end and gives its output; only its exit status says whether it went well.
+    pub(crate) fn run(&self, command: &mut Command, what: &'static str) -> Result<Output> {
+        let output = command.output().map_err(|error| self.missing(&error))?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
+        Err(Error::Failed { what, status: output.status.to_string(), output: tail(&text, 30) })
+    }
+}
+
+/// The last lines of a text.
+pub(crate) fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_installed_is_named_with_advice() {
+        let program = Program { name: "no-such-program-here", variable: "NO_SUCH_VARIABLE_HERE", advice: "install it" };
+        let error = program.run(&mut program.command(), "nothing").unwrap_err().to_string();
+        assert!(error.starts_with("`no-such-program-here` does not run: "), "{error}");
+        assert!(error.ends_with("; install it"), "{error}");
+    }
+
+    #[test]
+    fn the_tail_is_the_last_lines() {
+        assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(tail("a", 2), "a");
+        assert_eq!(tail("", 2), "");
+    }
+}

@@ -1,0 +1,59 @@
+use std::path::Path;
+
+/// The cluster's id: 16 letters in Kafka's base64 form. Always the same, so that nothing depends on chance.
+pub(super) const CLUSTER_ID: &str = "bWlsZW5hLWludGVyb3AtMQ";
+
+/// The text of `server.properties`: one node that is broker and controller. Kafka's own defaults, except where one node,
+/// short lives and few threads ask for less.
+pub(super) fn server_properties(client_port: u16, controller_port: u16, data: &Path) -> String {
+    // In a properties file a backslash is an escape; Java takes slashes everywhere.
+    let data = data.display().to_string().replace('\\', "/");
+    format!(
+        "process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=CLIENT://127.0.0.1:{client_port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=CLIENT://127.0.0.1:{client_port}
+listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=CLIENT
+log.dirs={data}
+num.network.threads=2
+num.io.threads=4
+log.cleaner.dedupe.buffer.size=16777216
+controlled.shutdown.enable=false
+group.initial.rebalance.delay.ms=0
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=5
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=5
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=5
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_setting_and_none_comes_twice() {
+        let text = server_properties(1234, 1235, Path::new("somewhere"));
+        let mut keys: Vec<&str> = text.lines().map(|line| line.split_once('=').unwrap().0).collect();
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+        assert!(text.contains("CLIENT://127.0.0.1:1234,"));
+        assert!(text.contains("log.dirs=somewhere\n"));
+    }
+
+    #[test]
+    fn the_cluster_id_is_a_uuid_in_kafkas_form() {
+        let uuid: milena_wire::Uuid = CLUSTER_ID.parse().unwrap();
+        assert_eq!(uuid.to_string(), CLUSTER_ID);
+    }
+}

@@ -1,0 +1,32 @@
+//! The same behaviour suite against several brokers: Apache Kafka itself and the embedded one.
+//!
+//! `cargo xtask interop` runs it. A scenario that Kafka passes and the embedded broker does not is a bug of the embedded
+//! broker; one that both fail is a bug of the client, or of the scenario.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), milena_interop::Error> {
+//! let kafka = milena_interop::KafkaServer::start()?;
+//! let report = milena_interop::suite("kafka", &kafka.bootstrap(), "", &mut std::io::stdout()).await;
+//! assert!(report.is_good(), "{report}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`KafkaServer`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
+//! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
+//! | [`python_clients`] | clients that others wrote against a broker |
+
+mod command;
+mod error;
+mod kafka;
+mod place;
+mod probe;
+mod python;
+mod suite;
+
+pub use error::{Error, Result};
+pub use kafka::KafkaServer;
+pub use python::python_clients;
+pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, suite};

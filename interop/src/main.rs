@@ -1,0 +1,119 @@
+//! Runs the behaviour suite: `cargo xtask interop`.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use milena_interop::{KafkaServer, Report, suite};
+
+const USAGE: &str = "\
+usage: cargo xtask interop [--only kafka | embedded] [--bootstrap HOST:PORT] [FILTER]
+
+Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker.
+
+  --only NAME            against one of the two
+  --bootstrap HOST:PORT  against a broker that runs already, and nothing else
+  FILTER                 only scenarios whose name contains this";
+
+#[derive(Debug, PartialEq, Eq)]
+enum Brokers {
+    All,
+    Kafka,
+    Embedded,
+    Running(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    brokers: Brokers,
+    filter: String,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let options = match parse(&args) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options).await {
+        Ok(report) => {
+            println!("\n{report}");
+            if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Options, String> {
+    let mut options = Options { brokers: Brokers::All, filter: String::new() };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--only" => {
+                options.brokers = match args.next().map(String::as_str) {
+                    Some("kafka") => Brokers::Kafka,
+                    Some("embedded") => Brokers::Embedded,
+                    _ => return Err("--only takes `kafka` or `embedded`".into()),
+                }
+            }
+            "--bootstrap" => {
+                options.brokers = Brokers::Running(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone());
+            }
+            unknown if unknown.starts_with('-') => return Err(format!("there is no option {unknown}")),
+            filter => options.filter = filter.to_owned(),
+        }
+    }
+    Ok(options)
+}
+
+async fn run(options: &Options) -> milena_interop::Result<Report> {
+    let mut report = Report::default();
+    let mut output = std::io::stdout();
+    if let Brokers::Running(bootstrap) = &options.brokers {
+        return Ok(suite("running", bootstrap, &options.filter, &mut output).await);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Kafka) {
+        let begun = Instant::now();
+        eprintln!("starting Apache Kafka; the first time Maven fetches it, which takes a minute");
+        let kafka = KafkaServer::start()?;
+        let (bootstrap, apis, ms) = (kafka.bootstrap(), kafka.apis(), begun.elapsed().as_millis());
+        eprintln!("Apache Kafka serves {apis} APIs at {bootstrap} after {ms} ms");
+        report = report.and(suite("kafka", &bootstrap, &options.filter, &mut output).await);
+        if !report.is_good() {
+            eprintln!("the end of Kafka's log:\n{}", kafka.log());
+        }
+    }
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Options, String> {
+        parse(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_are_read_and_unknown_ones_refused() {
+        let all = Options { brokers: Brokers::All, filter: String::new() };
+        assert_eq!(parsed(&[]), Ok(all));
+        let one = Options { brokers: Brokers::Embedded, filter: "fetch".into() };
+        assert_eq!(parsed(&["--only", "embedded", "fetch"]), Ok(one));
+        assert_eq!(parsed(&["--bootstrap", "h:1"]).unwrap().brokers, Brokers::Running("h:1".into()));
+        assert!(parsed(&["--only"]).is_err());
+        assert!(parsed(&["--only", "zookeeper"]).is_err());
+        assert!(parsed(&["--bootstrap"]).is_err());
+        assert!(parsed(&["--fast"]).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! Clients in Python against a broker of ours: what others wrote must work with it too.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::command::{PYTHON, tail};
+use crate::error::{Context, Error, Result};
+use crate::place;
+
+/// The packages, pinned: a new release of theirs is tried on purpose, not by chance.
+const PACKAGES: [&str; 2] = ["kafka-python==3.0.12", "confluent-kafka==2.16.1"];
+
+/// Runs `interop/clients/python_clients.py` against the broker at `bootstrap`; gives what it printed.
+///
+/// # Errors
+/// Python is not installed, the packages cannot be fetched, or a client did not get what it should.
+pub fn python_clients(bootstrap: &str) -> Result<String> {
+    let python = environment()?;
+    let script = place::root().join("interop/clients/python_clients.py");
+    let mut command = Command::new(&python);
+    command.arg(&script).args(["--bootstrap", bootstrap]).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = command.output().on(&python)?;
+    let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(Error::Failed { what: "python_clients.py", status: output.status.to_string(), output: tail(&text, 40) })
+}
+
+/// The interpreter of a virtual environment that has the packages; made at the first call and kept.
+fn environment() -> Result<PathBuf> {
+    let folder = place::cache().join("python");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let mark = folder.join("packages.txt");
+    let wanted = PACKAGES.join("\n");
+    if python.exists() && fs::read_to_string(&mark).is_ok_and(|text| text == wanted) {
+        return Ok(python);
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder).on(&folder)?;
+    }
+    PYTHON.run(PYTHON.command().args(["-m", "venv"]).arg(&folder), "making a Python environment")?;
+    let output = Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=confluent-kafka"])
+        .args(PACKAGES)
+        .output()
+        .on(&python)?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        let (what, status) = ("installing the Python clients", output.status.to_string());
+        return Err(Error::Failed { what, status, output: tail(&text, 20) });
+    }
+    fs::write(&mark, wanted).on(&mark)?;
+    Ok(python)
+}

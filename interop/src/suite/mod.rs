@@ -1,0 +1,207 @@
+//! What every broker has to do alike, as a list of named scenarios.
+
+mod answers;
+
+use std::fmt;
+use std::future::Future;
+use std::io::Write;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+/// How long one scenario may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a scenario is called with.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where the broker listens: `HOST:PORT`, more of them with commas.
+    pub bootstrap: String,
+    /// A beginning for the names of topics and groups that no other scenario and no earlier run uses.
+    pub prefix: String,
+}
+
+/// Why a scenario failed.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a scenario comes to.
+pub type Outcome = Result<(), Failure>;
+
+type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// One thing that a broker has to do.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    /// A claim, in the form of a test's name.
+    pub name: &'static str,
+    run: fn(Target) -> Running,
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Scenario").field(&self.name).finish()
+    }
+}
+
+/// Scenarios out of async functions: their names are the functions'.
+macro_rules! scenarios {
+    ($($module:ident :: $name:ident),+ $(,)?) => {
+        &[$(Scenario { name: stringify!($name), run: |target| Box::pin($module::$name(target)) }),+]
+    };
+}
+
+/// All scenarios, in the order in which they run.
+pub const SCENARIOS: &[Scenario] = scenarios![answers::api_versions_are_told];
+
+/// How many scenarios held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// That held.
+    pub passed: usize,
+    /// That did not.
+    pub failed: usize,
+}
+
+impl Report {
+    /// Whether all held, and there were some.
+    pub fn is_good(&self) -> bool {
+        self.failed == 0 && self.passed > 0
+    }
+
+    /// Counts one more.
+    pub fn count(&mut self, passed: bool) {
+        *if passed { &mut self.passed } else { &mut self.failed } += 1;
+    }
+
+    /// Both reports as one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { passed: self.passed + other.passed, failed: self.failed + other.failed }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+/// Runs the scenarios whose name contains `filter` against the broker at `bootstrap`, one after the other, and writes a
+/// line for each: `BROKER::NAME ... ok`.
+///
+/// A scenario that panics or does not end has failed; the next ones run all the same.
+pub async fn suite(broker: &str, bootstrap: &str, filter: &str, output: &mut (dyn Write + Send)) -> Report {
+    run(SCENARIOS, broker, bootstrap, filter, PATIENCE, output).await
+}
+
+async fn run(
+    scenarios: &[Scenario],
+    broker: &str,
+    bootstrap: &str,
+    filter: &str,
+    patience: Duration,
+    output: &mut (dyn Write + Send),
+) -> Report {
+    let mut report = Report::default();
+    for scenario in scenarios.iter().filter(|scenario| scenario.name.contains(filter)) {
+        let target = Target {
+            bootstrap: bootstrap.to_owned(),
+            prefix: format!("{}-{}", scenario.name.replace('_', "-"), std::process::id()),
+        };
+        let begun = Instant::now();
+        let mut task = tokio::spawn((scenario.run)(target));
+        let outcome = match tokio::time::timeout(patience, &mut task).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(failure))) => Err(with_sources(&*failure)),
+            Ok(Err(panic)) => Err(panic.to_string()),
+            Err(_) => {
+                task.abort();
+                Err(format!("did not end within {} s", patience.as_secs_f64()))
+            }
+        };
+        report.count(outcome.is_ok());
+        line(output, &format!("{broker}::{}", scenario.name), outcome, begun.elapsed());
+    }
+    report
+}
+
+/// One line of the report. An output that is closed changes nothing about what held.
+pub(crate) fn line(output: &mut (dyn Write + Send), name: &str, outcome: Result<(), String>, took: Duration) {
+    let _ = match outcome {
+        Ok(()) => writeln!(output, "{name} ... ok ({} ms)", took.as_millis()),
+        Err(why) => {
+            writeln!(output, "{name} ... FAILED ({} ms)\n    {}", took.as_millis(), why.replace('\n', "\n    "))
+        }
+    };
+    let _ = output.flush();
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn holds(_: Target) -> Outcome {
+        Ok(())
+    }
+
+    async fn fails(target: Target) -> Outcome {
+        Err(format!("nothing at {}", target.bootstrap).into())
+    }
+
+    async fn panics(_: Target) -> Outcome {
+        panic!("of its own accord")
+    }
+
+    async fn hangs(_: Target) -> Outcome {
+        std::future::pending().await
+    }
+
+    #[tokio::test]
+    async fn each_scenario_gets_a_line_and_a_bad_one_does_not_keep_the_next_from_running() {
+        mod made_up {
+            pub(super) use super::{fails, hangs, holds, panics};
+        }
+        let scenarios: &[Scenario] = scenarios![made_up::fails, made_up::panics, made_up::hangs, made_up::holds];
+        let mut output = Vec::new();
+        let report = run(scenarios, "here", "nowhere:1", "", Duration::from_millis(20), &mut output).await;
+        assert_eq!(report, Report { passed: 1, failed: 3 });
+        assert!(!report.is_good());
+        assert_eq!(report.to_string(), "1 passed, 3 failed");
+        let output = String::from_utf8(output).unwrap();
+        let lines: Vec<&str> = output.lines().collect();
+        assert!(lines[0].starts_with("here::fails ... FAILED ("), "{output}");
+        assert_eq!(lines[1], "    nothing at nowhere:1");
+        assert!(lines[3].contains("of its own accord"), "{output}");
+        assert!(lines[5].contains("did not end within 0.02 s"), "{output}");
+        assert!(lines[6].starts_with("here::holds ... ok ("), "{output}");
+    }
+
+    #[tokio::test]
+    async fn a_filter_that_nothing_matches_is_no_success() {
+        let mut output = Vec::new();
+        let report = run(SCENARIOS, "here", "nowhere:1", "no such name", PATIENCE, &mut output).await;
+        assert_eq!(report, Report::default());
+        assert!(!report.is_good());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SCENARIOS.len());
+    }
+}
