@@ -1,1 +1,24 @@
-fn main() {}
+//! `milena`: Kafka's wire protocol on the command line.
+//!
+//! Each command is a module of [`command`]; what they share is how bytes come in ([`input`]), how data goes out
+//! ([`output`], [`table`]) and how they fail ([`failure`]).
+
+mod cli;
+mod command;
+mod failure;
+mod input;
+#[cfg(test)]
+mod laws;
+mod output;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,34 @@
+use clap::Parser;
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+
+use crate::command::Command;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const MORE: &str = "\
+Start here:
+  milena demo                                      watch a client and a broker talk, frame by frame
+  milena describe Fetch                            the layout of a message, at every version
+  milena decode --request --annotate 00000017…     which bytes mean what
+  milena apis --bootstrap localhost:9092           what a broker speaks
+
+Exit codes:
+  0  done
+  1  something failed, or bytes could not be understood
+  2  the call was wrong
+
+Data goes to stdout and everything else to stderr. `milena COMMAND --help` has examples for each command.";
+
+/// Kafka's wire protocol, every API and every version: look at bytes, talk to brokers, be a broker.
+#[derive(Debug, Parser)]
+#[command(name = "milena", version, styles = STYLES, after_help = MORE, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_required = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}

@@ -1,0 +1,76 @@
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use milena_schema::UnknownName;
+
+/// Why a command ends before its end.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// Something failed, or bytes could not be understood.
+    pub(crate) fn failed(message: impl Display) -> Self {
+        Self { message: message.to_string(), hint: None, code: 1 }
+    }
+
+    /// The call was wrong.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self { message: message.to_string(), hint: None, code: 2 }
+    }
+
+    /// Ends without a word: whoever reads our output has read enough.
+    fn quiet() -> Self {
+        Self { message: String::new(), hint: None, code: 0 }
+    }
+
+    /// The same with a line that says what to do.
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// Says it on stderr.
+    pub(crate) fn report(self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("error: {}", one_line(&self.message));
+        }
+        if let Some(hint) = self.hint {
+            eprintln!("hint: {}", one_line(&hint));
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// Text of others may hold anything; on stderr it has to stay one line without control characters.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Of stdout, which is what the commands write to without a word of their own.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::quiet(),
+            _ => Self::failed(format!("cannot write to stdout: {error}")),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { io::Error::from(error).into() } else { Self::failed(error) }
+    }
+}
+
+impl From<UnknownName> for Failure {
+    fn from(error: UnknownName) -> Self {
+        Self::usage(error)
+    }
+}

@@ -1,0 +1,63 @@
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde_json::Value;
+
+use crate::failure::Result;
+
+/// Buffered stdout; has to be flushed by whoever is done with it.
+pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 * 1024, io::stdout().lock())
+}
+
+/// Prints one text.
+pub(crate) fn print(text: &str) -> Result {
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints one JSON document.
+pub(crate) fn print_json(json: &Value) -> Result {
+    let mut out = stdout();
+    serde_json::to_writer_pretty(&mut out, json)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Bytes as hex without spaces.
+pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * bytes.len());
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// Bytes as hex without spaces.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    push_hex(&mut out, bytes);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Text of others as it may go to a terminal: without control characters, and cut where it becomes long.
+pub(crate) fn short(text: &str, width: usize) -> String {
+    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut start: String = chars.by_ref().take(width).collect();
+    if chars.next().is_some() {
+        start.pop();
+        start.push('…');
+    }
+    start
+}
+
+/// A number of bytes as people say it.
+pub(crate) fn size(bytes: usize) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        _ => format!("{bytes} bytes"),
+    }
+}
