@@ -8,13 +8,13 @@ fn content(times: usize) -> Vec<u8> {
 }
 
 fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
 }
 
 fn vectors() -> impl Iterator<Item = (Codec, &'static str, &'static str, Vec<u8>)> {
     include_str!("vectors/codecs.txt").lines().filter(|line| !line.starts_with('#')).map(|line| {
         let parts: Vec<&str> = line.split(' ').collect();
-        (parts[0].parse().unwrap(), parts[1], parts[2], unhex(parts[3]))
+        (parts[0].parse().expect("a codec"), parts[1], parts[2], unhex(parts[3]))
     })
 }
 

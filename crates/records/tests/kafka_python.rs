@@ -8,8 +8,8 @@ fn vector(name: &str) -> Vec<u8> {
     let line = include_str!("vectors/kafka-python.txt")
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
-        .unwrap();
-    (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap()).collect()
+        .expect(name);
+    (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).expect("hex")).collect()
 }
 
 /// The records that all vectors hold; headers on the first in magic 2.
@@ -42,7 +42,8 @@ fn records(magic: i8) -> Vec<Record> {
 fn read(bytes: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     for batch in Batches::new(bytes.to_vec().into()) {
-        records.extend(batch.unwrap().into_records().map(|record| record.unwrap()));
+        let records_of = batch.expect("a batch").into_records();
+        records.extend(records_of.map(|record| record.expect("a record")));
     }
     records
 }
