@@ -47,6 +47,8 @@
 mod codec;
 mod control;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod layout;
 mod options;
 mod read;

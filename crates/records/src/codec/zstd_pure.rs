@@ -117,3 +117,51 @@ fn frame(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Result<usize> {
     }
     Ok(data.len() - source.len())
 }
+
+#[cfg(all(test, feature = "zstd"))]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::{Decompress, zstd};
+    use super::*;
+    use crate::options::Mode;
+
+    const HOW: Decompress = Decompress { limit: 1 << 20, mode: Mode::Strict, magic: 2 };
+
+    type Reader = fn(&[u8], &mut Vec<u8>, &Decompress) -> Result<()>;
+
+    fn read(reader: Reader, data: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        reader(data, &mut out, &HOW).ok().map(|()| out)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_rust_writes_c_reads_and_the_other_way_around(
+            data in vec(any::<u8>(), 0..3000), fold in 1u8..=255, times in 1usize..100,
+        ) {
+            let data: Vec<u8> = data.iter().map(|byte| byte % fold).collect::<Vec<u8>>().repeat(times);
+            let (mut pure, mut c) = (Vec::new(), Vec::new());
+            compress(&data, &mut pure).unwrap();
+            zstd::compress(&data, 3, &mut c).unwrap();
+            prop_assert_eq!(read(zstd::decompress, &pure), Some(data.clone()));
+            prop_assert_eq!(read(decompress, &c), Some(data.clone()));
+            prop_assert_eq!(read(decompress, &pure), Some(data.clone()));
+        }
+
+        #[test]
+        fn damage_makes_neither_panic(
+            data in vec(any::<u8>(), 0..300), fold in 1u8..=255, at in any::<prop::sample::Index>(), bit in 0u8..8,
+        ) {
+            let data: Vec<u8> = data.iter().map(|byte| byte % fold).collect();
+            let mut bytes = Vec::new();
+            zstd::compress(&data, 3, &mut bytes).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1u8 << bit;
+            let _ = (read(zstd::decompress, &bytes), read(decompress, &bytes));
+        }
+    }
+}
