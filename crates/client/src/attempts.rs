@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::config::ClientConfig;
+use crate::error::{Error, Result};
+
+/// Longest pause between two attempts, unless the configured one is longer.
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+
+/// The attempts of one operation, bounded by its deadline.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    started: Instant,
+    deadline: Instant,
+    grace: Instant,
+    backoff: Duration,
+    count: u32,
+    request_timeout: Duration,
+}
+
+impl Attempts {
+    pub(crate) fn new(config: &ClientConfig) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            deadline: started + config.deadline,
+            grace: started + config.deadline.min(config.unknown_topic_grace),
+            backoff: config.retry_backoff,
+            count: 0,
+            request_timeout: config.request_timeout,
+        }
+    }
+
+    /// When the request sent now has to be answered.
+    pub(crate) fn request_deadline(&self) -> Instant {
+        self.deadline.min(Instant::now() + self.request_timeout)
+    }
+
+    /// Milliseconds that a broker may take for a request sent now: a little less than the request has in all, so that
+    /// its answer still arrives.
+    pub(crate) fn broker_timeout_ms(&self) -> i32 {
+        let left = self.request_deadline().duration_since(Instant::now());
+        i32::try_from((left - left / 10).as_millis()).unwrap_or(i32::MAX)
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The error, when it will not pass, or with what was tried, when the time does not reach for another attempt.
+    pub(crate) async fn again_after(&mut self, error: Error) -> Result<()> {
+        self.count += 1;
+        if !error.is_retriable() {
+            return Err(error);
+        }
+        let next = Instant::now() + self.backoff;
+        if error.is_unknown_topic() && next >= self.grace {
+            return Err(error);
+        }
+        if next >= self.deadline {
+            let after = self.started.elapsed();
+            let after = Duration::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            return Err(Error::Deadline { after, attempts: self.count, last: Box::new(error) });
+        }
+        tracing::debug!(%error, attempt = self.count, "trying again");
+        sleep(self.backoff).await;
+        self.backoff = (self.backoff * 2).min(MAX_BACKOFF.max(self.backoff));
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use milena_connection::FrameBuffer;
+
+use milena_messages::{ApiKey, ErrorCode, Message as _, RequestHeader};
+use milena_wire::Reader;
+
+/// Sees every frame that a client sends and receives, on every connection, in the order of the wire.
+///
+/// It is called from the tasks that own the sockets and holds them up while it runs.
+pub trait Observer: Send + Sync {
+    /// A whole frame was handed to the socket, or came out of it.
+    fn frame(&self, frame: &Frame);
+}
+
+/// Which way a frame went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the broker: a request.
+    Sent,
+    /// From the broker: an answer.
+    Received,
+}
+
+/// One frame.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Frame {
+    /// Which way it went.
+    pub direction: Direction,
+    /// The broker, as `host:port`.
+    pub address: Arc<str>,
+    /// The API.
+    pub api_key: ApiKey,
+    /// The version of the body. It is that of the request, but 0 in the answer of a broker that does not know the version
+    /// of ApiVersions it was asked with (KIP-511).
+    pub api_version: i16,
+    /// The number that ties an answer to its request, on one connection.
+    pub correlation_id: i32,
+    /// Bytes on the wire: size field, header and body.
+    pub size: usize,
+    /// The body without its header.
+    pub body: Bytes,
+}
+
+/// Takes frames out of both directions of one connection, for an [`Observer`].
+pub(crate) struct Tap {
+    observer: Arc<dyn Observer>,
+    address: Arc<str>,
+    sent: FrameBuffer,
+    received: FrameBuffer,
+    /// Requests without an answer so far, those that never get one included.
+    asked: VecDeque<(i32, ApiKey, i16)>,
+}
+
+impl Tap {
+    pub(crate) fn new(observer: Arc<dyn Observer>, address: Arc<str>, max_frame: usize) -> Self {
+        Self {
+            observer,
+            address,
+            sent: FrameBuffer::new(i32::MAX as usize),
+            received: FrameBuffer::new(max_frame),
+            asked: VecDeque::new(),
+        }
+    }
+
+    /// Whole frames that leave.
+    pub(crate) fn sent(&mut self, segments: &[Bytes]) {
+        segments.iter().for_each(|segment| self.sent.receive(segment));
+        while let Ok(Some(frame)) = self.sent.next_frame() {
+            let size = frame.len() + 4;
+            let Some(&[a, b, c, d, ..]) = frame.first_chunk::<8>() else { continue };
+            let (api_key, version) = (ApiKey(i16::from_be_bytes([a, b])), i16::from_be_bytes([c, d]));
+            let mut reader = Reader::new(frame);
+            let header = RequestHeader::decode(&mut reader, api_key.request_header_version(version));
+            let Ok(header) = header else { continue };
+            self.asked.push_back((header.correlation_id, api_key, version));
+            self.tell(Direction::Sent, api_key, version, header.correlation_id, size, reader.rest());
+        }
+    }
+
+    /// Bytes that came, in pieces of any size. What is wrong with them is for the connection to say.
+    pub(crate) fn received(&mut self, bytes: &[u8]) {
+        self.received.receive(bytes);
+        while let Ok(Some(frame)) = self.received.next_frame() {
+            let size = frame.len() + 4;
+            let Some(id) = frame.first_chunk().map(|id| i32::from_be_bytes(*id)) else { continue };
+            let Some(position) = self.asked.iter().position(|(asked, ..)| *asked == id) else { continue };
+            let Some((_, api_key, version)) = self.asked.drain(..=position).next_back() else { continue };
+            let mut reader = Reader::new(frame.slice(4..));
+            let tagged = api_key.response_header_version(version) >= 1;
+            if reader.unknown_tags(tagged).is_err() {
+                continue;
+            }
+            let body = reader.rest();
+            let refused = api_key == ApiKey::API_VERSIONS
+                && body.first_chunk().map(|code| ErrorCode(i16::from_be_bytes(*code)))
+                    == Some(ErrorCode::UNSUPPORTED_VERSION);
+            self.tell(Direction::Received, api_key, if refused { 0 } else { version }, id, size, body);
+        }
+    }
+
+    fn tell(&self, direction: Direction, api_key: ApiKey, api_version: i16, id: i32, size: usize, body: Bytes) {
+        let address = Arc::clone(&self.address);
+        self.observer.frame(&Frame { direction, address, api_key, api_version, correlation_id: id, size, body });
+    }
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tap").field("address", &self.address).finish_non_exhaustive()
+    }
+}
