@@ -1,1 +1,4 @@
-//! placeholder
+//! Kafka's wire protocol in Rust.
+
+#[cfg(feature = "records")]
+pub mod legacy;
