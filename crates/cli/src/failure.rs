@@ -12,7 +12,7 @@ pub(crate) struct Failure {
     code: u8,
 }
 
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     /// Something failed, or bytes could not be understood.

@@ -41,7 +41,7 @@ fn every_command_has_a_line_a_paragraph_and_two_examples() {
         let examples = help.lines().filter(|line| line.starts_with("  ") && line.contains(&path));
         assert!(examples.count() >= 2, "{path}: two examples at least");
         for line in help.lines() {
-            assert!(line.chars().count() <= 120, "{path}: too long for a page: {line}");
+            assert!(line.chars().count() <= 100, "{path}: too long for a page: {line}");
         }
     }
 }

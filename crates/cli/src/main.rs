@@ -6,6 +6,7 @@
 mod cli;
 mod command;
 mod failure;
+mod frame;
 mod input;
 #[cfg(test)]
 mod laws;

@@ -1,4 +1,4 @@
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
 
 use serde_json::Value;
 
@@ -59,5 +59,13 @@ pub(crate) fn size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
         _ => format!("{bytes} bytes"),
+    }
+}
+
+/// Characters in a line of the terminal that stdout is; without bound when it is none.
+pub(crate) fn terminal_width() -> usize {
+    match io::stdout().is_terminal() {
+        true => terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).max(60)),
+        false => usize::MAX,
     }
 }

@@ -7,16 +7,16 @@ pub(crate) struct Table {
 }
 
 struct Column {
-    title: &'static str,
+    title: String,
     right: bool,
 }
 
 impl Table {
     /// Titles of the columns; one that begins with `>` is aligned to the right.
-    pub(crate) fn new(titles: &[&'static str]) -> Self {
-        let column = |title: &&'static str| match title.strip_prefix('>') {
-            Some(title) => Column { title, right: true },
-            None => Column { title, right: false },
+    pub(crate) fn new(titles: &[&str]) -> Self {
+        let column = |title: &&str| match title.strip_prefix('>') {
+            Some(title) => Column { title: title.to_owned(), right: true },
+            None => Column { title: (*title).to_owned(), right: false },
         };
         Self { columns: titles.iter().map(column).collect(), rows: Vec::new() }
     }
@@ -28,7 +28,7 @@ impl Table {
 
     /// A line of titles and a line per row.
     pub(crate) fn render(&self) -> String {
-        let titles: Vec<String> = self.columns.iter().map(|column| column.title.to_owned()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
         let lines = || std::iter::once(&titles).chain(&self.rows);
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|index| lines().filter_map(|row| row.get(index)).map(|cell| cell.chars().count()).max().unwrap_or(0))

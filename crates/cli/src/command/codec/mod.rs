@@ -12,7 +12,7 @@ use crate::output;
 use line::Line;
 
 const EXAMPLES: &str = r#"Examples:
-  echo '{"id":1,"op":"decode","message":"HeartbeatResponse","version":0,"hex":"001b"}' | milena codec
+  echo '{"op":"default","message":"MetadataRequest","version":12}' | milena codec
   milena codec < questions.jsonl > answers.jsonl
 
 Operations, one JSON object a line, and their answers:
@@ -32,9 +32,10 @@ Operations, one JSON object a line, and their answers:
       {"id":7,"ok":true,"name":"UNKNOWN_TOPIC_OR_PARTITION","retriable":true}
 
 Any failure is an answer too, and the next line goes on:
-  {"id":8,"ok":false,"error":{"kind":"malformed","offset":17,"path":"FetchRequest.topics[0].topic","message":"…"}}
-Kinds: malformed, unsupported_version, limit_exceeded, invalid_value, unknown_message. offset and path are null where
-there is none. The exit code is 0 however many lines failed."#;
+  {"id":8,"ok":false,"error":{"kind":"malformed","offset":17,
+                              "path":"FetchRequest.topics[0].topic","message":"…"}}
+Kinds: malformed, unsupported_version, limit_exceeded, invalid_value, unknown_message. offset and
+path are null where there is none. The exit code is 0 however many lines failed."#;
 
 /// Answer questions about bytes, one JSON line each: for harnesses in other languages
 ///

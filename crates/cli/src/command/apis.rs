@@ -1,0 +1,78 @@
+use clap::Args;
+use milena_messages::ApiKey;
+use milena_schema::{Api, Spec};
+use serde_json::{Value, json};
+
+use crate::failure::Result;
+use crate::output;
+use crate::table::Table;
+
+const EXAMPLES: &str = "Examples:
+  milena apis                                      all 95 of them
+  milena apis Fetch ListOffsets                    some of them, by name or key
+  milena apis --json | jq '.[] | select(.key == 18)'
+
+Columns: VERSIONS are those that milena speaks, which is every one ever released. FLEXIBLE are those
+with compact lengths and tagged fields (KIP-482). KAFKA is what the newest release serves; `none`
+means that it dropped the API. SINCE is the release that brought the API.";
+
+/// List the APIs of the protocol with their versions
+///
+/// Each request names its API by a number, the key, and the version of the layout that follows. This lists what there is,
+/// which versions have which form, and what the newest Apache Kafka still serves.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Apis {
+    /// Only these APIs, by name or key
+    #[arg(value_name = "API")]
+    apis: Vec<String>,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Apis {
+    pub(crate) fn run(self) -> Result {
+        let spec = Spec::kafka();
+        let apis = match self.apis.is_empty() {
+            true => spec.apis.iter().collect(),
+            false => self.apis.iter().map(|name| Ok(spec.api_named(name)?)).collect::<Result<Vec<&Api>>>()?,
+        };
+        if self.json {
+            return output::print_json(&apis.into_iter().map(to_json).collect());
+        }
+        let newest = spec.releases.last().map_or("", |release| release.name.as_str());
+        let mut table = Table::new(&[">KEY", "NAME", "VERSIONS", "FLEXIBLE", &format!("KAFKA {newest}"), "SINCE"]);
+        for api in apis {
+            table.row(vec![
+                api.key.to_string(),
+                api.name.clone(),
+                api.versions.to_string(),
+                api.flexible.intersect(api.versions).to_string(),
+                ApiKey(api.key).newest_kafka_versions().to_string(),
+                since(api).to_owned(),
+            ]);
+        }
+        output::print(&table.render())
+    }
+}
+
+/// The release that brought an API.
+fn since(api: &Api) -> &str {
+    api.added.first().map_or("", |since| since.release.as_str())
+}
+
+fn to_json(api: &Api) -> Value {
+    json!({
+        "key": api.key,
+        "name": api.name,
+        "versions": api.versions.to_string(),
+        "flexible": api.flexible.intersect(api.versions).to_string(),
+        "newestKafka": ApiKey(api.key).newest_kafka_versions().to_string(),
+        "unstable": ApiKey(api.key).unstable_versions().to_string(),
+        "listeners": api.listeners,
+        "added": api.added.iter().map(|since| (since.versions.to_string(), json!(since.release))).collect::<Value>(),
+        "dropped": api.dropped.iter().map(|since| (since.versions.to_string(), json!(since.release))).collect::<Value>(),
+    })
+}

@@ -1,0 +1,186 @@
+//! Fields beside their bytes, in columns.
+
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use milena_messages::{ApiKey, ErrorCode};
+use milena_schema::{Content, Entity, Note};
+use serde_json::Value;
+
+use super::part::Part;
+use crate::output::{short, size};
+use crate::table::Table;
+
+/// Bytes that are shown before the rest is left out.
+const HEX_BYTES: usize = 8;
+
+/// One line.
+#[derive(Default)]
+pub(super) struct Row {
+    range: String,
+    hex: String,
+    field: String,
+    ty: String,
+    value: String,
+}
+
+impl Row {
+    /// The size in front of a frame.
+    pub(super) fn size(start: usize, size: i32) -> Self {
+        Self {
+            range: format!("{start}..{}", start + 4),
+            hex: hex(&size.to_be_bytes()),
+            field: "size".to_owned(),
+            ty: "int32".to_owned(),
+            value: size.to_string(),
+        }
+    }
+}
+
+/// A line for each note, and for the bytes between them.
+pub(super) fn rows(part: &Part, notes: &[Note], rows: &mut Vec<Row>) {
+    let failed = notes.iter().rposition(|note| note.content == Content::Failed);
+    Walk { part, notes, failed, rows }.note(0);
+    let end = notes.first().map_or(0, |note| note.range.end);
+    let is_body = !part.message.name.ends_with("Header");
+    let name = match failed {
+        Some(_) => "(not read)",
+        None if is_body => "(left over)",
+        None => return,
+    };
+    if end < part.bytes.len() {
+        let value = size(part.bytes.len() - end);
+        rows.push(Row { value, ..between(part, end..part.bytes.len(), 0, name) });
+    }
+}
+
+struct Walk<'a> {
+    part: &'a Part,
+    notes: &'a [Note],
+    failed: Option<usize>,
+    rows: &'a mut Vec<Row>,
+}
+
+impl Walk<'_> {
+    /// One note with all that is inside of it. Gives the index of the next.
+    fn note(&mut self, index: usize) -> usize {
+        let Some(note) = self.notes.get(index) else { return index };
+        let inner = self.notes.get(index + 1).filter(|inner| inner.depth > note.depth);
+        // Of what holds others only the bytes in front of the first are its own: a count, a marker of null.
+        let own = match inner {
+            Some(inner) if inner.tag.is_none() => note.range.start..inner.range.start,
+            None if note.content != Content::Struct => note.range.clone(),
+            _ => note.range.start..note.range.start,
+        };
+        let mut cursor = own.end;
+        self.rows.push(self.row(index, note, own));
+
+        let mut next = index + 1;
+        let mut tags = false;
+        while let Some(inner) = self.notes.get(next).filter(|inner| inner.depth > note.depth) {
+            if inner.tag.is_some() {
+                let name = if tags { "(tag, size)" } else { "(count of tags; tag, size)" };
+                tags = true;
+                self.gap(cursor..inner.range.start, note.depth + 1, name);
+            }
+            cursor = inner.range.end;
+            next = self.note(next);
+        }
+        if note.content == Content::Struct {
+            self.gap(cursor..note.range.end, note.depth + 1, "(count of tags)");
+        }
+        next
+    }
+
+    fn gap(&mut self, range: Range<usize>, depth: usize, name: &str) {
+        if !range.is_empty() {
+            self.rows.push(between(self.part, range, depth, name));
+        }
+    }
+
+    fn row(&self, index: usize, note: &Note, own: Range<usize>) -> Row {
+        let Part { base, version, bytes, .. } = self.part;
+        let range = format!("{}..{}", note.range.start + base, note.range.end + base);
+        let value = match self.failed {
+            Some(failed) if failed == index => "<-- cannot be read".to_owned(),
+            _ => value(note),
+        };
+        if note.depth == 0 {
+            return Row { range, field: format!("{} version {version}", note.name), value, ..Row::default() };
+        }
+        Row {
+            range,
+            hex: hex(bytes.get(own).unwrap_or_default()),
+            field: indent(note.depth, &note.name),
+            ty: match note.tag {
+                Some(tag) => format!("{}, tag {tag}", note.ty),
+                None => note.ty.clone(),
+            },
+            value,
+        }
+    }
+}
+
+fn indent(depth: usize, name: &str) -> String {
+    format!("{:1$}{name}", "", 2 * depth)
+}
+
+/// Bytes that belong to no field.
+fn between(part: &Part, range: Range<usize>, depth: usize, name: &str) -> Row {
+    Row {
+        range: format!("{}..{}", part.base + range.start, part.base + range.end),
+        hex: hex(part.bytes.get(range).unwrap_or_default()),
+        field: indent(depth, name),
+        ..Row::default()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let shown: Vec<String> = bytes.iter().take(HEX_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let more = if bytes.len() > HEX_BYTES { " …" } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
+
+fn value(note: &Note) -> String {
+    let value = match &note.content {
+        Content::Array(1) => return "1 element".to_owned(),
+        Content::Array(count) => return format!("{count} elements"),
+        Content::Struct | Content::Failed => return String::new(),
+        Content::Value(value) => value,
+    };
+    let named = value.as_i64().and_then(|number| i16::try_from(number).ok()).and_then(|number| match note.entity? {
+        Entity::ErrorCode => ErrorCode(number).name(),
+        Entity::ApiKey => ApiKey(number).name(),
+        _ => None,
+    });
+    match (value, named) {
+        (value, Some(name)) => format!("{value} {name}"),
+        (Value::String(base64), _) if is_bytes(&note.ty) => bytes_value(base64),
+        (Value::String(text), _) if note.ty.starts_with("uuid") => text.clone(),
+        (Value::String(text), _) => format!("{:?}", short(text, 60)),
+        (value, _) => value.to_string(),
+    }
+}
+
+fn is_bytes(ty: &str) -> bool {
+    ["bytes", "records", "unknown"].contains(&ty.trim_end_matches('?'))
+}
+
+/// Bytes stand in the column of hex already; here is how many there are, and what they say if it is text.
+fn bytes_value(base64: &str) -> String {
+    let bytes = STANDARD.decode(base64).unwrap_or_default();
+    let length = size(bytes.len());
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if !text.is_empty() && !text.contains(char::is_control) => format!("{length}, {:?}", short(text, 40)),
+        _ => length,
+    }
+}
+
+pub(super) fn render(rows: &[Row]) -> String {
+    let mut table = Table::new(&[">BYTES", "HEX", "FIELD", "TYPE", "VALUE"]);
+    for Row { range, hex, field, ty, value } in rows {
+        table.row(vec![range.clone(), hex.clone(), field.clone(), ty.clone(), value.clone()]);
+    }
+    table.render()
+}
