@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use milena_interop::{KafkaServer, Report, suite};
+use milena_interop::{Error, KafkaServer, Report, suite};
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | embedded] [--bootstrap HOST:PORT] [FILTER]
+usage: cargo xtask interop [--only kafka | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
 
 Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker.
 
   --only NAME            against one of the two
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
+  --skip-missing         say so and go on where Java, Maven or Python is not installed
   FILTER                 only scenarios whose name contains this";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ enum Brokers {
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     brokers: Brokers,
+    skip_missing: bool,
     filter: String,
 }
 
@@ -55,7 +57,7 @@ async fn main() -> ExitCode {
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { brokers: Brokers::All, filter: String::new() };
+    let mut options = Options { brokers: Brokers::All, skip_missing: false, filter: String::new() };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -69,6 +71,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--bootstrap" => {
                 options.brokers = Brokers::Running(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone());
             }
+            "--skip-missing" => options.skip_missing = true,
             unknown if unknown.starts_with('-') => return Err(format!("there is no option {unknown}")),
             filter => options.filter = filter.to_owned(),
         }
@@ -78,22 +81,37 @@ fn parse(args: &[String]) -> Result<Options, String> {
 
 async fn run(options: &Options) -> milena_interop::Result<Report> {
     let mut report = Report::default();
-    let mut output = std::io::stdout();
     if let Brokers::Running(bootstrap) = &options.brokers {
-        return Ok(suite("running", bootstrap, &options.filter, &mut output).await);
+        return Ok(suite("running", bootstrap, &options.filter, &mut std::io::stdout()).await);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Kafka) {
-        let begun = Instant::now();
-        eprintln!("starting Apache Kafka; the first time Maven fetches it, which takes a minute");
-        let kafka = KafkaServer::start()?;
-        let (bootstrap, apis, ms) = (kafka.bootstrap(), kafka.apis(), begun.elapsed().as_millis());
-        eprintln!("Apache Kafka serves {apis} APIs at {bootstrap} after {ms} ms");
-        report = report.and(suite("kafka", &bootstrap, &options.filter, &mut output).await);
-        if !report.is_good() {
-            eprintln!("the end of Kafka's log:\n{}", kafka.log());
-        }
+        report = report.and(skippable(options, "kafka", kafka(options).await)?);
     }
     Ok(report)
+}
+
+async fn kafka(options: &Options) -> milena_interop::Result<Report> {
+    let begun = Instant::now();
+    eprintln!("starting Apache Kafka; the first time Maven fetches it, which takes a minute");
+    let kafka = KafkaServer::start()?;
+    let (bootstrap, apis, ms) = (kafka.bootstrap(), kafka.apis(), begun.elapsed().as_millis());
+    eprintln!("Apache Kafka serves {apis} APIs at {bootstrap} after {ms} ms");
+    let report = suite("kafka", &bootstrap, &options.filter, &mut std::io::stdout()).await;
+    if report.failed > 0 {
+        eprintln!("the end of Kafka's log:\n{}", kafka.log());
+    }
+    Ok(report)
+}
+
+/// Makes nothing of a part for which a program is not installed, if that is allowed.
+fn skippable(options: &Options, name: &str, outcome: milena_interop::Result<Report>) -> milena_interop::Result<Report> {
+    match outcome {
+        Err(error @ Error::Missing { .. }) if options.skip_missing => {
+            println!("{name} ... skipped: {error}");
+            Ok(Report::default())
+        }
+        outcome => outcome,
+    }
 }
 
 #[cfg(test)]
@@ -106,10 +124,10 @@ mod tests {
 
     #[test]
     fn options_are_read_and_unknown_ones_refused() {
-        let all = Options { brokers: Brokers::All, filter: String::new() };
+        let all = Options { brokers: Brokers::All, skip_missing: false, filter: String::new() };
         assert_eq!(parsed(&[]), Ok(all));
-        let one = Options { brokers: Brokers::Embedded, filter: "fetch".into() };
-        assert_eq!(parsed(&["--only", "embedded", "fetch"]), Ok(one));
+        let one = Options { brokers: Brokers::Embedded, skip_missing: true, filter: "fetch".into() };
+        assert_eq!(parsed(&["--only", "embedded", "--skip-missing", "fetch"]), Ok(one));
         assert_eq!(parsed(&["--bootstrap", "h:1"]).unwrap().brokers, Brokers::Running("h:1".into()));
         assert!(parsed(&["--only"]).is_err());
         assert!(parsed(&["--only", "zookeeper"]).is_err());

@@ -1,0 +1,57 @@
+//! Tests, and builds for elsewhere.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::Result;
+use crate::layers::BELOW_THE_SHELLS;
+use crate::process::{cargo, output, run};
+
+pub(crate) const WASM: &str = "wasm32-unknown-unknown";
+
+/// All tests that need no network service.
+pub(crate) fn test(root: &Path, args: &[&str]) -> Result<()> {
+    run(cargo(root).args(["test", "--workspace", "--no-fail-fast"]).args(args))
+}
+
+/// Every crate below the shells has to build where there are no sockets, no clock and no C.
+pub(crate) fn wasm(root: &Path) -> Result<()> {
+    if !has_wasm() {
+        return Err(format!("the target is missing: rustup target add {WASM}").into());
+    }
+    let mut command = cargo(root);
+    command.args(["check", "--target", WASM, "--features", "milena-records/zstd-pure"]);
+    for name in BELOW_THE_SHELLS {
+        command.args(["--package", name]);
+    }
+    run(&mut command)
+}
+
+pub(crate) fn has_wasm() -> bool {
+    let library = output(Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]));
+    library.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+}
+
+/// Every crate has to build with the oldest Rust that is promised.
+pub(crate) fn msrv(root: &Path) -> Result<()> {
+    let version = oldest_rust(root)?;
+    let toolchain = format!("+{version}");
+    if !has_toolchain(&version) {
+        return Err(format!("Rust {version} is missing: rustup toolchain install {version} --profile minimal").into());
+    }
+    // By name, for it is rustup that understands `+`; and the cargo that runs us would name itself to the inner one.
+    let mut command = Command::new("cargo");
+    command.current_dir(root).env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    run(command.args([&toolchain, "check", "--workspace", "--locked"]))
+}
+
+/// The `rust-version` of the workspace, as rustup names it.
+pub(crate) fn oldest_rust(root: &Path) -> Result<String> {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml"))?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    Ok(line.ok_or("Cargo.toml has no rust-version")?.trim_matches('"').to_owned())
+}
+
+pub(crate) fn has_toolchain(version: &str) -> bool {
+    output(Command::new("rustup").args(["run", version, "rustc", "--version"])).is_ok()
+}
