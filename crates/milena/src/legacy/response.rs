@@ -41,7 +41,8 @@ pub fn decode_produce_response(response: Bytes) -> Result<Vec<ProduceResponsePay
 /// unless they were compressed.
 ///
 /// # Errors
-/// Bytes that are not such an answer, and messages that [`decode_message_set`] refuses.
+/// Bytes that are not such an answer, and messages that [`decode_message_set`] refuses; those are named by topic,
+/// partition and entry, with bytes counted in the set of the partition.
 pub fn decode_fetch_response(response: Bytes) -> Result<Vec<FetchResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<FetchResponse>(response, 0)?.responses {

@@ -82,3 +82,20 @@ fn a_negative_size_in_front_of_a_set_is_an_error() {
     let error = MessageSet::decode(Bytes::from_static(&[0xff; 40]), None).unwrap_err();
     assert_eq!(error.to_string(), "a message set of -1 bytes (at byte 0)");
 }
+
+#[test]
+fn no_flipped_bits_make_it_panic() {
+    let wrapped = cases("wrappers").iter().map(|case| bytes(&case["hex"])).filter(|message| message.len() < 1000);
+    let wrapped = wrapped.map(|message| MessageSet::encode([(17, message)], false).unwrap());
+    let plain = cases("sets").iter().map(|case| bytes(&case["bare"]));
+    for set in plain.chain(wrapped) {
+        for at in 0..set.len() {
+            for mask in [0x01, 0x80, 0xff] {
+                let mut damaged = set.to_vec();
+                damaged[at] ^= mask;
+                let _ = decode_message_set(damaged.clone().into());
+                let _ = MessageSet::decode(damaged.into(), None);
+            }
+        }
+    }
+}
