@@ -1,0 +1,83 @@
+use milena_messages::api_versions::response::ApiVersion;
+use milena_messages::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
+
+use super::SERVED;
+use crate::state::State;
+
+pub(super) fn handle(state: &State, request: ApiVersionsRequest, version: i16) -> ApiVersionsResponse {
+    let error_code = check(state, &request, version);
+    if !error_code.is_none() {
+        return ApiVersionsResponse { error_code, ..Default::default() };
+    }
+    let entry = |&(api_key, versions): &(_, milena_messages::VersionRange)| ApiVersion {
+        api_key,
+        min_version: versions.min(),
+        max_version: versions.max(),
+        ..Default::default()
+    };
+    ApiVersionsResponse { api_keys: SERVED.iter().map(entry).collect(), ..Default::default() }
+}
+
+fn check(state: &State, request: &ApiVersionsRequest, version: i16) -> ErrorCode {
+    let named = is_software_name(&request.client_software_name) && is_software_name(&request.client_software_version);
+    if version >= 3 && !named {
+        return ErrorCode::INVALID_REQUEST;
+    }
+    // A client that says whom it means to reach is told when it reached somebody else.
+    match (&request.cluster_id, request.node_id) {
+        (None, -1) => ErrorCode::NONE,
+        (Some(cluster), node) if node != -1 => {
+            if *cluster == state.cluster_id && node == state.node_id() {
+                ErrorCode::NONE
+            } else {
+                ErrorCode::REBOOTSTRAP_REQUIRED
+            }
+        }
+        _ => ErrorCode::INVALID_REQUEST,
+    }
+}
+
+/// Letters, digits, dashes and dots, the last two not at the ends (KIP-511).
+fn is_software_name(name: &str) -> bool {
+    let inside = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.');
+    let ends = [name.bytes().next(), name.bytes().next_back()];
+    name.bytes().all(inside) && ends.iter().all(|end| end.is_some_and(|b| b.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::tests::state;
+
+    fn request(name: &str) -> ApiVersionsRequest {
+        ApiVersionsRequest {
+            client_software_name: name.into(),
+            client_software_version: "1.0".into(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn software_names_follow_kip_511() {
+        let code = |name: &str| handle(&state(), request(name), 3).error_code;
+        assert_eq!(code("apache-kafka.java"), ErrorCode::NONE);
+        for name in ["", "-a", "a.", "a b", "ä"] {
+            assert_eq!(code(name), ErrorCode::INVALID_REQUEST, "{name}");
+        }
+        assert_eq!(handle(&state(), request(""), 2).error_code, ErrorCode::NONE);
+    }
+
+    #[test]
+    fn whoever_means_another_node_starts_again() {
+        let state = state();
+        let code = |cluster_id: Option<&str>, node_id| {
+            let cluster_id = cluster_id.map(Into::into);
+            handle(&state, ApiVersionsRequest { cluster_id, node_id, ..request("a") }, 5).error_code
+        };
+        let cluster = state.cluster_id.to_string();
+        assert_eq!(code(Some(&cluster), 1), ErrorCode::NONE);
+        assert_eq!(code(Some(&cluster), 2), ErrorCode::REBOOTSTRAP_REQUIRED);
+        assert_eq!(code(Some("x"), 1), ErrorCode::REBOOTSTRAP_REQUIRED);
+        assert_eq!(code(None, 1), ErrorCode::INVALID_REQUEST);
+    }
+}

@@ -1,0 +1,216 @@
+use std::collections::{HashMap, HashSet};
+
+use milena_messages::create_topics::request::CreatableTopic;
+use milena_messages::create_topics::response::{CreatableTopicConfigs, CreatableTopicResult};
+use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Uuid};
+
+use super::describe_configs::{source, topic_value};
+use crate::refusal::Refusal;
+use crate::state::State;
+use crate::topic_config::{SETTINGS, TopicConfig};
+
+/// Most partitions that one request creates, as in Kafka.
+const MAX_PARTITIONS: usize = 10_000;
+
+pub(super) fn handle(state: &State, request: CreateTopicsRequest, _version: i16) -> CreateTopicsResponse {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    request.topics.iter().for_each(|topic| *times.entry(&topic.name).or_default() += 1);
+    let wanted = |topic: &CreatableTopic| match topic.assignments.len() {
+        0 => usize::try_from(topic.num_partitions).unwrap_or(1),
+        count => count,
+    };
+    let too_many = request.topics.iter().map(wanted).fold(0, usize::saturating_add) > MAX_PARTITIONS;
+
+    let mut seen = HashSet::new();
+    let mut results = Vec::new();
+    for topic in &request.topics {
+        if !seen.insert(&*topic.name) {
+            continue;
+        }
+        let result = if times[&*topic.name] > 1 {
+            Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+        } else if too_many {
+            Err(Refusal::new(ErrorCode::POLICY_VIOLATION, "Excessively large number of partitions per request."))
+        } else {
+            create(state, topic, request.validate_only)
+        };
+        results.push(match result {
+            Ok(mut result) => {
+                result.name = topic.name.clone();
+                result
+            }
+            Err(refusal) => CreatableTopicResult {
+                name: topic.name.clone(),
+                error_code: refusal.code,
+                error_message: refusal.text(),
+                ..Default::default()
+            },
+        });
+    }
+    CreateTopicsResponse { topics: results, ..Default::default() }
+}
+
+fn create(state: &State, topic: &CreatableTopic, validate_only: bool) -> Result<CreatableTopicResult, Refusal> {
+    let partitions = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
+    let pairs = topic.configs.iter().map(|config| (&*config.name, config.value.as_deref()));
+    let config = state.topic_config(pairs)?;
+    let created = state.create_topic(&topic.name, partitions, config, validate_only)?;
+    Ok(CreatableTopicResult {
+        topic_id: if validate_only { Uuid::ZERO } else { created.id },
+        num_partitions: partitions,
+        replication_factor: 1,
+        configs: Some(configs(state, &created.config)),
+        ..Default::default()
+    })
+}
+
+/// The partitions of a topic that says how many it wants.
+fn counted(state: &State, topic: &CreatableTopic) -> Result<i32, Refusal> {
+    let refuse = |code, message: String| Err(Refusal::new(code, message));
+    match topic.replication_factor {
+        -1 | 1 => {}
+        factor if factor < 1 => {
+            let message = "Replication factor must be larger than 0, or -1 to use the default value.".to_owned();
+            return refuse(ErrorCode::INVALID_REPLICATION_FACTOR, message);
+        }
+        factor => {
+            let message = format!("Unable to replicate the partition {factor} time(s): there is only 1 broker.");
+            return refuse(ErrorCode::INVALID_REPLICATION_FACTOR, message);
+        }
+    }
+    match topic.num_partitions {
+        -1 => Ok(state.config.default_partitions),
+        count if count < 1 => {
+            let message = "Number of partitions must be larger than 0, or -1 to use the default value.".to_owned();
+            refuse(ErrorCode::INVALID_PARTITIONS, message)
+        }
+        count => Ok(count),
+    }
+}
+
+/// The partitions of a topic that says where it wants each.
+fn assigned(state: &State, topic: &CreatableTopic) -> Result<i32, Refusal> {
+    if topic.num_partitions != -1 || topic.replication_factor != -1 {
+        let message = "With a manual partition assignment, partitions and replication factor have to be -1.";
+        return Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
+    }
+    let refuse = |message: String| Err(Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
+    let mut indexes: Vec<i32> = topic.assignments.iter().map(|assignment| assignment.partition_index).collect();
+    indexes.sort_unstable();
+    if !(0..).zip(&indexes).all(|(expected, index)| expected == *index) {
+        return refuse("Partitions should be a consecutive 0-based integer sequence.".to_owned());
+    }
+    for assignment in &topic.assignments {
+        match assignment.broker_ids[..] {
+            [node] if node == state.node_id() => {}
+            [] => return refuse(format!("Partition {} has no replica.", assignment.partition_index)),
+            _ => {
+                let message = format!(
+                    "Partition {} is to be on brokers {:?}, but there is only broker {}.",
+                    assignment.partition_index,
+                    &assignment.broker_ids[..],
+                    state.node_id()
+                );
+                return refuse(message);
+            }
+        }
+    }
+    Ok(indexes.len() as i32)
+}
+
+fn configs(state: &State, config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
+    let entry = |setting: &'static crate::topic_config::Setting| CreatableTopicConfigs {
+        name: setting.name.into(),
+        value: Some(topic_value(state, config, setting)),
+        config_source: source(config, setting),
+        ..Default::default()
+    };
+    SETTINGS.iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_messages::Int32s;
+    use milena_messages::create_topics::request::{CreatableReplicaAssignment, CreatableTopicConfig};
+
+    use super::*;
+    use crate::handler::tests::state;
+    use crate::state::TopicRef;
+
+    fn topic(name: &str, num_partitions: i32, replication_factor: i16) -> CreatableTopic {
+        CreatableTopic { name: name.into(), num_partitions, replication_factor, ..Default::default() }
+    }
+
+    fn ask(state: &State, topics: Vec<CreatableTopic>) -> Vec<CreatableTopicResult> {
+        handle(state, CreateTopicsRequest { topics, ..Default::default() }, 7).topics
+    }
+
+    fn code(topic: CreatableTopic) -> ErrorCode {
+        ask(&state(), vec![topic])[0].error_code
+    }
+
+    #[test]
+    fn a_topic_is_created_once() {
+        let state = state();
+        let created = ask(&state, vec![topic("a", 3, -1)]).remove(0);
+        assert_eq!((created.error_code, created.num_partitions), (ErrorCode::NONE, 3));
+        assert_eq!(state.topic(TopicRef::Id(created.topic_id)).unwrap().partitions.len(), 3);
+        assert_eq!(ask(&state, vec![topic("a", 3, 1)])[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        assert_eq!(code(topic("a", 0, 1)), ErrorCode::INVALID_PARTITIONS);
+        assert_eq!(code(topic("a", -2, 1)), ErrorCode::INVALID_PARTITIONS);
+        assert_eq!(code(topic("a", 1, 0)), ErrorCode::INVALID_REPLICATION_FACTOR);
+        assert_eq!(code(topic("a", 1, 2)), ErrorCode::INVALID_REPLICATION_FACTOR);
+        assert_eq!(code(topic("a/b", 1, 1)), ErrorCode::INVALID_TOPIC_EXCEPTION);
+        assert_eq!(code(topic("a", i32::MAX, 1)), ErrorCode::POLICY_VIOLATION);
+        assert_eq!(code(topic("a", -1, -1)), ErrorCode::NONE);
+    }
+
+    #[test]
+    fn validate_only_creates_nothing() {
+        let state = state();
+        let request = CreateTopicsRequest { topics: vec![topic("a", 3, 1)], validate_only: true, ..Default::default() };
+        let result = handle(&state, request, 7).topics.remove(0);
+        assert_eq!((result.error_code, result.num_partitions), (ErrorCode::NONE, 3));
+        assert!(result.topic_id.is_zero() && state.topics().is_empty());
+    }
+
+    #[test]
+    fn a_name_asked_for_twice_is_refused_once() {
+        let results = ask(&state(), vec![topic("a", 1, 1), topic("b", 1, 1), topic("a", 1, 1)]);
+        let codes: Vec<_> = results.iter().map(|result| (&*result.name, result.error_code)).collect();
+        assert_eq!(codes, [("a", ErrorCode::INVALID_REQUEST), ("b", ErrorCode::NONE)]);
+    }
+
+    #[test]
+    fn assignments_name_this_node_and_leave_no_gap() {
+        let assign = |assignments: &[(i32, &[i32])]| {
+            let assignments = assignments.iter().map(|(partition_index, nodes)| CreatableReplicaAssignment {
+                partition_index: *partition_index,
+                broker_ids: Int32s::from_slice(nodes),
+                ..Default::default()
+            });
+            code(CreatableTopic { assignments: assignments.collect(), ..topic("a", -1, -1) })
+        };
+        assert_eq!(assign(&[(1, &[1]), (0, &[1])]), ErrorCode::NONE);
+        assert_eq!(assign(&[(0, &[1]), (2, &[1])]), ErrorCode::INVALID_REPLICA_ASSIGNMENT);
+        assert_eq!(assign(&[(0, &[2])]), ErrorCode::INVALID_REPLICA_ASSIGNMENT);
+        assert_eq!(assign(&[(0, &[])]), ErrorCode::INVALID_REPLICA_ASSIGNMENT);
+    }
+
+    #[test]
+    fn settings_are_checked_and_told() {
+        let with = |name: &str, value: &str| {
+            let config = CreatableTopicConfig { name: name.into(), value: Some(value.into()), ..Default::default() };
+            ask(&state(), vec![CreatableTopic { configs: vec![config], ..topic("a", 1, 1) }]).remove(0)
+        };
+        assert_eq!(with("no.such.thing", "1").error_code, ErrorCode::INVALID_CONFIG);
+        let result = with("retention.ms", "5000");
+        let configs = result.configs.unwrap();
+        let entry = configs.iter().find(|config| config.name == "retention.ms").unwrap();
+        assert_eq!((entry.value.as_deref(), entry.config_source), (Some("5000"), 1));
+    }
+}

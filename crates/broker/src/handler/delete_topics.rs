@@ -1,0 +1,96 @@
+use std::collections::HashSet;
+
+use milena_messages::delete_topics::request::DeleteTopicState;
+use milena_messages::delete_topics::response::DeletableTopicResult;
+use milena_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Uuid};
+
+use crate::refusal::Refusal;
+use crate::state::{State, TopicRef};
+
+pub(super) fn handle(state: &State, request: DeleteTopicsRequest, version: i16) -> DeleteTopicsResponse {
+    let topics = if version >= 6 {
+        request.topics
+    } else {
+        let by_name = |name| DeleteTopicState { name: Some(name), ..Default::default() };
+        request.topic_names.into_iter().map(by_name).collect()
+    };
+    let mut seen = HashSet::new();
+    let mut responses = Vec::new();
+    for topic in &topics {
+        let result = if seen.insert((topic.name.as_deref(), topic.topic_id)) {
+            delete(state, topic)
+        } else {
+            Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name or id."))
+        };
+        responses.push(match result {
+            Ok(result) => result,
+            Err(refusal) => DeletableTopicResult {
+                name: topic.name.clone(),
+                topic_id: topic.topic_id,
+                error_code: refusal.code,
+                error_message: refusal.text(),
+                ..Default::default()
+            },
+        });
+    }
+    DeleteTopicsResponse { responses, ..Default::default() }
+}
+
+fn delete(state: &State, topic: &DeleteTopicState) -> Result<DeletableTopicResult, Refusal> {
+    let wanted = match (&topic.name, topic.topic_id) {
+        (Some(name), Uuid::ZERO) => TopicRef::Name(name),
+        (None, id) if !id.is_zero() => TopicRef::Id(id),
+        (Some(_), _) => {
+            let message = "You may not specify both topic name and topic id.";
+            return Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
+        }
+        (None, _) => return Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Neither topic name nor id were specified.")),
+    };
+    let deleted = state
+        .delete_topic(wanted)
+        .ok_or_else(|| Refusal::new(wanted.unknown(), "This server does not host this topic."))?;
+    Ok(DeletableTopicResult { name: Some(deleted.name.clone()), topic_id: deleted.id, ..Default::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::tests::{create, state};
+
+    fn ask(state: &State, name: Option<&str>, topic_id: Uuid) -> DeletableTopicResult {
+        let topic = DeleteTopicState { name: name.map(Into::into), topic_id, ..Default::default() };
+        let request = DeleteTopicsRequest { topics: vec![topic], ..Default::default() };
+        handle(state, request, 6).responses.remove(0)
+    }
+
+    #[test]
+    fn topics_go_by_name_or_by_id() {
+        let state = state();
+        let (a, b) = (create(&state, "a", 1).id, create(&state, "b", 1).id);
+        let by_name = ask(&state, Some("a"), Uuid::ZERO);
+        assert_eq!((by_name.error_code, by_name.topic_id), (ErrorCode::NONE, a));
+        let by_id = ask(&state, None, b);
+        assert_eq!((by_id.error_code, by_id.name.as_deref()), (ErrorCode::NONE, Some("b")));
+        assert!(state.topics().is_empty());
+        assert_eq!(ask(&state, Some("a"), Uuid::ZERO).error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        assert_eq!(ask(&state, None, b).error_code, ErrorCode::UNKNOWN_TOPIC_ID);
+    }
+
+    #[test]
+    fn name_and_id_exclude_each_other() {
+        let state = state();
+        let id = create(&state, "a", 1).id;
+        assert_eq!(ask(&state, Some("a"), id).error_code, ErrorCode::INVALID_REQUEST);
+        assert_eq!(ask(&state, None, Uuid::ZERO).error_code, ErrorCode::INVALID_REQUEST);
+    }
+
+    #[test]
+    fn old_versions_name_topics_only() {
+        let state = state();
+        create(&state, "a", 1);
+        let request =
+            DeleteTopicsRequest { topic_names: vec!["a".into(), "a".into(), "b".into()], ..Default::default() };
+        let codes: Vec<_> = handle(&state, request, 0).responses.iter().map(|result| result.error_code).collect();
+        assert_eq!(codes, [ErrorCode::NONE, ErrorCode::INVALID_REQUEST, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION]);
+    }
+}

@@ -1,0 +1,213 @@
+use std::collections::HashSet;
+
+use milena_messages::list_offsets::request::ListOffsetsPartition;
+use milena_messages::list_offsets::response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
+use milena_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
+use milena_records::{Batch, ReadOptions};
+
+use super::fetch::check_epoch;
+use crate::legacy::refusal;
+use crate::log::{Log, LogBatch};
+use crate::partition::Partition;
+use crate::state::{LEADER_EPOCH, State, TopicRef};
+
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+const GREATEST_TIMESTAMP: i64 = -3;
+const EARLIEST_LOCAL: i64 = -4;
+const LATEST_TIERED: i64 = -5;
+const EARLIEST_PENDING_UPLOAD: i64 = -6;
+
+/// The lowest version in which a timestamp below zero means something; `None` for those that never do.
+fn since(timestamp: i64) -> Option<i16> {
+    match timestamp {
+        LATEST | EARLIEST => Some(0),
+        GREATEST_TIMESTAMP => Some(7),
+        EARLIEST_LOCAL => Some(8),
+        LATEST_TIERED => Some(9),
+        EARLIEST_PENDING_UPLOAD => Some(11),
+        _ => None,
+    }
+}
+
+pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16) -> ListOffsetsResponse {
+    let mut times = std::collections::HashMap::new();
+    for topic in &request.topics {
+        for partition in &topic.partitions {
+            *times.entry((topic.name.clone(), partition.partition_index)).or_insert(0) += 1;
+        }
+    }
+    let repeated: HashSet<_> = times.into_iter().filter(|(_, count)| *count > 1).map(|(key, _)| key).collect();
+    let mut topics = Vec::new();
+    for wanted in request.topics {
+        let topic = state.topic(TopicRef::Name(&wanted.name));
+        let look = |partition: &ListOffsetsPartition| {
+            let index = partition.partition_index;
+            let found = topic.as_deref().and_then(|topic| topic.partition(index));
+            let result = match found {
+                _ if repeated.contains(&(wanted.name.clone(), index)) => Err(ErrorCode::INVALID_REQUEST),
+                Some(found) => look_up(found, partition, version),
+                None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+            };
+            let mut answer =
+                result.unwrap_or_else(|error_code| ListOffsetsPartitionResponse { error_code, ..Default::default() });
+            answer.partition_index = index;
+            answer
+        };
+        let partitions = wanted.partitions.iter().map(look).collect();
+        topics.push(ListOffsetsTopicResponse { name: wanted.name.clone(), partitions, ..Default::default() });
+    }
+    ListOffsetsResponse { topics, ..Default::default() }
+}
+
+fn look_up(
+    partition: &Partition,
+    wanted: &ListOffsetsPartition,
+    version: i16,
+) -> Result<ListOffsetsPartitionResponse, ErrorCode> {
+    check_epoch(wanted.current_leader_epoch)?;
+    let timestamp = wanted.timestamp;
+    if version == 0 {
+        let old_style_offsets = partition.with_log(|log| old_style(log, timestamp, wanted.max_num_offsets));
+        return Ok(ListOffsetsPartitionResponse { old_style_offsets, ..Default::default() });
+    }
+    if timestamp < 0 && since(timestamp).is_none_or(|since| version < since) {
+        return Err(ErrorCode::UNSUPPORTED_VERSION);
+    }
+    let (timestamp, offset) = match timestamp {
+        LATEST => (-1, partition.with_log(Log::last_stable_offset)),
+        EARLIEST | EARLIEST_LOCAL => (-1, partition.with_log(Log::start_offset)),
+        // Nothing is ever moved to another tier.
+        LATEST_TIERED | EARLIEST_PENDING_UPLOAD => return Ok(ListOffsetsPartitionResponse::default()),
+        GREATEST_TIMESTAMP => match partition.with_log(Log::at_greatest_time) {
+            Some(batch) => first_record_at(&batch, batch.max_timestamp)?,
+            None => return Ok(ListOffsetsPartitionResponse::default()),
+        },
+        time => match partition.with_log(|log| log.at_time(time)) {
+            Some(batch) => first_record_at(&batch, time)?,
+            None => return Ok(ListOffsetsPartitionResponse::default()),
+        },
+    };
+    let leader_epoch = if version >= 4 { LEADER_EPOCH } else { -1 };
+    Ok(ListOffsetsPartitionResponse { timestamp, offset, leader_epoch, ..Default::default() })
+}
+
+/// Timestamp and offset of the first record of a batch that is not before the time.
+fn first_record_at(stored: &LogBatch, time: i64) -> Result<(i64, i64), ErrorCode> {
+    let options = ReadOptions { check_crc: false, ..ReadOptions::default() };
+    let batch = Batch::parse(stored.bytes.clone(), options).map_err(|error| refusal(&error).code)?;
+    for record in batch.records() {
+        let record = record.map_err(|error| refusal(&error).code)?;
+        if record.timestamp >= time {
+            return Ok((record.timestamp, record.offset));
+        }
+    }
+    Ok((-1, -1))
+}
+
+/// What version 0 lists: where the segments of the log begin that are not younger than the time, and its end, newest
+/// first. The whole log is one segment here.
+fn old_style(log: &Log, timestamp: i64, max: i32) -> Vec<i64> {
+    let (start, end) = (log.start_offset(), log.end_offset());
+    let mut offsets = match timestamp {
+        LATEST if end > start => vec![end, start],
+        LATEST => vec![end],
+        EARLIEST => vec![start],
+        time if end > start && time >= log.appended_at() => vec![end, start],
+        _ => Vec::new(),
+    };
+    offsets.truncate(usize::try_from(max).unwrap_or(0));
+    offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_messages::list_offsets::request::ListOffsetsTopic;
+    use milena_records::{Codec, Record};
+
+    use super::*;
+    use crate::handler::tests::{append_records, create, state};
+
+    fn ask(state: &State, timestamp: i64, version: i16) -> ListOffsetsPartitionResponse {
+        ask_partition(state, ListOffsetsPartition { timestamp, ..Default::default() }, version)
+    }
+
+    fn ask_partition(state: &State, partition: ListOffsetsPartition, version: i16) -> ListOffsetsPartitionResponse {
+        let topic = ListOffsetsTopic { name: "a".into(), partitions: vec![partition], ..Default::default() };
+        let request = ListOffsetsRequest { topics: vec![topic], ..Default::default() };
+        handle(state, request, version).topics.remove(0).partitions.remove(0)
+    }
+
+    /// Offsets 0 to 4 at times 100, 300, 200; 250, 50.
+    fn filled() -> State {
+        let state = state();
+        create(&state, "a", 1);
+        let at = |time| Record::from_value("x").with_timestamp(time);
+        append_records(&state, "a", &[at(100), at(300), at(200)], Codec::Gzip);
+        append_records(&state, "a", &[at(250), at(50)], Codec::None);
+        state
+    }
+
+    #[test]
+    fn the_ends_of_the_log_are_found() {
+        let state = filled();
+        let of = |timestamp| ask(&state, timestamp, 4);
+        assert_eq!((of(LATEST).offset, of(LATEST).timestamp, of(LATEST).leader_epoch), (5, -1, 0));
+        assert_eq!((of(EARLIEST).offset, of(EARLIEST).timestamp), (0, -1));
+    }
+
+    #[test]
+    fn a_time_finds_the_first_record_at_or_after_it() {
+        let state = filled();
+        let of = |timestamp| {
+            let found = ask(&state, timestamp, 1);
+            (found.timestamp, found.offset)
+        };
+        assert_eq!(of(0), (100, 0));
+        assert_eq!(of(100), (100, 0));
+        assert_eq!(of(101), (300, 1));
+        assert_eq!(of(301), (-1, -1));
+    }
+
+    #[test]
+    fn the_greatest_timestamp_is_that_of_a_record() {
+        let found = ask(&filled(), GREATEST_TIMESTAMP, 7);
+        assert_eq!((found.timestamp, found.offset), (300, 1));
+    }
+
+    #[test]
+    fn special_times_need_the_version_that_brought_them() {
+        let state = filled();
+        for (timestamp, version) in [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11)] {
+            assert_eq!(ask(&state, timestamp, version).error_code, ErrorCode::UNSUPPORTED_VERSION, "{timestamp}");
+        }
+        for (timestamp, offset) in [(-4, 0), (-5, -1), (-6, -1)] {
+            let found = ask(&state, timestamp, 11);
+            assert_eq!((found.error_code, found.offset), (ErrorCode::NONE, offset), "{timestamp}");
+        }
+    }
+
+    #[test]
+    fn version_0_lists_offsets() {
+        let state = filled();
+        let list = |timestamp, max_num_offsets| {
+            let partition = ListOffsetsPartition { timestamp, max_num_offsets, ..Default::default() };
+            ask_partition(&state, partition, 0).old_style_offsets
+        };
+        assert_eq!(list(LATEST, 1), [5]);
+        assert_eq!(list(LATEST, 9), [5, 0]);
+        assert_eq!(list(EARLIEST, 9), [0]);
+        assert_eq!(list(i64::MAX, 9), [5, 0]);
+        assert_eq!(list(0, 9), [0i64; 0]);
+        assert_eq!(list(LATEST, -1), [0i64; 0]);
+    }
+
+    #[test]
+    fn unknown_partitions_and_epochs_are_errors() {
+        let state = filled();
+        let code = |partition| ask_partition(&state, partition, 5).error_code;
+        let base = || ListOffsetsPartition { timestamp: LATEST, ..Default::default() };
+        assert_eq!(code(ListOffsetsPartition { partition_index: 1, ..base() }), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        assert_eq!(code(ListOffsetsPartition { current_leader_epoch: 1, ..base() }), ErrorCode::UNKNOWN_LEADER_EPOCH);
+    }
+}

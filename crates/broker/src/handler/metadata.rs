@@ -1,0 +1,173 @@
+use milena_messages::metadata::request::MetadataRequestTopic;
+use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
+use milena_messages::{ErrorCode, Int32s, MetadataRequest, MetadataResponse};
+
+use crate::state::{LEADER_EPOCH, State, Topic, TopicRef};
+
+/// What one may do with a topic when nobody minds: read, write, create, delete, alter, describe, and describe and alter
+/// its settings. Bit n is operation n.
+const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
+/// The same for the cluster: create, alter, describe, cluster action, describe and alter settings, idempotent write.
+pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
+/// Nobody asked.
+const NOT_ASKED: i32 = i32::MIN;
+
+pub(super) fn handle(state: &State, request: MetadataRequest, version: i16) -> MetadataResponse {
+    let all = match &request.topics {
+        None => true,
+        Some(topics) => version == 0 && topics.is_empty(),
+    };
+    let mut topics: Vec<_> = if all {
+        state.topics().iter().map(|topic| describe(state, topic)).collect()
+    } else {
+        let create = version < 4 || request.allow_auto_topic_creation;
+        request.topics.iter().flatten().map(|topic| look_up(state, topic, version, create)).collect()
+    };
+    if request.include_topic_authorized_operations {
+        let found = topics.iter_mut().filter(|topic| topic.error_code.is_none());
+        found.for_each(|topic| topic.topic_authorized_operations = TOPIC_OPERATIONS);
+    }
+    let asked = request.include_cluster_authorized_operations;
+    MetadataResponse {
+        brokers: vec![MetadataResponseBroker {
+            node_id: state.node_id(),
+            host: state.host.clone(),
+            port: state.port.into(),
+            rack: state.rack(),
+            ..Default::default()
+        }],
+        cluster_id: Some(state.cluster_id.clone()),
+        controller_id: state.node_id(),
+        topics,
+        cluster_authorized_operations: if asked { CLUSTER_OPERATIONS } else { NOT_ASKED },
+        ..Default::default()
+    }
+}
+
+fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: bool) -> MetadataResponseTopic {
+    let refused = |error_code| MetadataResponseTopic {
+        error_code,
+        // Before version 12 there is no null to answer with.
+        name: wanted.name.clone().or_else(|| (version < 12).then(Default::default)),
+        topic_id: wanted.topic_id,
+        ..Default::default()
+    };
+    match &wanted.name {
+        _ if !wanted.topic_id.is_zero() && version >= 12 => match state.topic(TopicRef::Id(wanted.topic_id)) {
+            Some(topic) => describe(state, &topic),
+            None => refused(ErrorCode::UNKNOWN_TOPIC_ID),
+        },
+        // Versions 10 and 11 could write ids, but brokers never looked at them.
+        None => refused(if version < 12 { ErrorCode::INVALID_REQUEST } else { ErrorCode::UNKNOWN_TOPIC_ID }),
+        Some(name) => match state.topic(TopicRef::Name(name)) {
+            Some(topic) => describe(state, &topic),
+            None if create && state.config.auto_create_topics => match state.auto_create(name) {
+                Ok(topic) => describe(state, &topic),
+                Err(refusal) => refused(refusal.code),
+            },
+            None => refused(match crate::topic_name::check(name) {
+                Ok(()) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                Err(refusal) => refusal.code,
+            }),
+        },
+    }
+}
+
+fn describe(state: &State, topic: &Topic) -> MetadataResponseTopic {
+    let node = || Int32s::from_slice(&[state.node_id()]);
+    let partition = |partition_index| MetadataResponsePartition {
+        partition_index,
+        leader_id: state.node_id(),
+        leader_epoch: LEADER_EPOCH,
+        replica_nodes: node(),
+        isr_nodes: node(),
+        ..Default::default()
+    };
+    MetadataResponseTopic {
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: false,
+        partitions: (0..topic.partitions.len() as i32).map(partition).collect(),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_messages::{Int32s, Uuid};
+
+    use super::*;
+    use crate::config::BrokerConfig;
+    use crate::handler::tests::{create, state, state_with};
+
+    fn named(name: &str) -> MetadataRequest {
+        let topic = MetadataRequestTopic { name: Some(name.into()), ..Default::default() };
+        MetadataRequest { topics: Some(vec![topic]), ..Default::default() }
+    }
+
+    #[test]
+    fn all_topics_are_an_empty_list_in_version_0_and_null_later() {
+        let state = state();
+        create(&state, "a", 2);
+        let names = |topics: Option<Vec<MetadataRequestTopic>>, version| {
+            let request = MetadataRequest { topics, ..Default::default() };
+            handle(&state, request, version).topics.len()
+        };
+        assert_eq!([names(Some(vec![]), 0), names(Some(vec![]), 1), names(None, 1), names(None, 13)], [1, 0, 1, 1]);
+    }
+
+    #[test]
+    fn asking_for_an_unknown_topic_creates_it() {
+        let state = state();
+        let topic = handle(&state, named("new"), 0).topics.remove(0);
+        assert_eq!((topic.error_code, topic.partitions.len()), (ErrorCode::NONE, 1));
+        assert_eq!(topic.partitions[0].replica_nodes, Int32s::from_slice(&[1]));
+        assert_eq!(handle(&state, named("a b"), 12).topics[0].error_code, ErrorCode::INVALID_TOPIC_EXCEPTION);
+    }
+
+    #[test]
+    fn nothing_is_created_when_client_or_broker_do_not_want_it() {
+        let unknown = |state: &State, request, version| {
+            let topic = handle(state, request, version).topics.remove(0);
+            assert_eq!(topic.error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+            assert!(state.topics().is_empty());
+        };
+        unknown(&state(), MetadataRequest { allow_auto_topic_creation: false, ..named("new") }, 4);
+        let config = BrokerConfig { auto_create_topics: false, ..Default::default() };
+        unknown(&state_with(config), named("new"), 13);
+    }
+
+    #[test]
+    fn topics_are_found_by_id_from_version_12_on() {
+        let state = state();
+        let id = create(&state, "a", 1).id;
+        let by_id = |topic_id, version| {
+            let topic = MetadataRequestTopic { topic_id, name: None, ..Default::default() };
+            handle(&state, MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, version)
+                .topics
+                .remove(0)
+        };
+        assert_eq!(by_id(id, 12).name.as_deref(), Some("a"));
+        assert_eq!(by_id(id, 11).error_code, ErrorCode::INVALID_REQUEST);
+        let unknown = by_id(Uuid::from_bytes([7; 16]), 13);
+        assert_eq!((unknown.error_code, unknown.name), (ErrorCode::UNKNOWN_TOPIC_ID, None));
+    }
+
+    #[test]
+    fn operations_come_only_when_asked_for() {
+        let state = state();
+        let plain = handle(&state, named("a"), 9);
+        assert_eq!(
+            (plain.cluster_authorized_operations, plain.topics[0].topic_authorized_operations),
+            (i32::MIN, i32::MIN)
+        );
+        let request = MetadataRequest {
+            include_cluster_authorized_operations: true,
+            include_topic_authorized_operations: true,
+            ..named("a")
+        };
+        let full = handle(&state, request, 9);
+        // As Kafka without an authorizer answers.
+        assert_eq!((full.cluster_authorized_operations, full.topics[0].topic_authorized_operations), (8096, 3576));
+    }
+}

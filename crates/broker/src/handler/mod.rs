@@ -1,0 +1,96 @@
+//! What the broker serves: one module per API, named as its spec file, and the table of all of them.
+
+mod api_versions;
+mod create_topics;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
+mod fetch;
+mod find_coordinator;
+mod init_producer_id;
+mod list_offsets;
+mod metadata;
+mod offset_for_leader_epoch;
+mod produce;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use milena_connection::{ConnectionError, IncomingRequest, frame_response};
+use milena_messages::{ApiKey, Request, VersionRange};
+
+use crate::state::State;
+
+/// What comes of a request.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Outcome<R> {
+    Answer(R),
+    /// No answer is wanted.
+    Nothing,
+    /// The client can be told only by closing its connection.
+    Close(String),
+}
+
+impl<R> From<R> for Outcome<R> {
+    fn from(answer: R) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// The frame of an answer, in segments to write one behind the other.
+pub(crate) type Frame = Vec<Bytes>;
+
+fn frame<R: Request>(
+    request: &IncomingRequest,
+    outcome: Outcome<R::Response>,
+) -> Result<Outcome<Frame>, ConnectionError> {
+    Ok(match outcome {
+        Outcome::Answer(answer) => {
+            Outcome::Answer(frame_response::<R>(&answer, request.api_version, request.correlation_id)?)
+        }
+        Outcome::Nothing => Outcome::Nothing,
+        Outcome::Close(why) => Outcome::Close(why),
+    })
+}
+
+macro_rules! apis {
+    (|$state:ident, $request:ident, $version:ident| { $($api:ident $min:literal - $max:literal $type:ident => $handle:expr;)* }) => {
+        /// The APIs served, with their versions: what ApiVersions tells, and no request beyond it comes here.
+        pub(crate) const SERVED: &[(ApiKey, VersionRange)] =
+            &[$((ApiKey::$api, VersionRange::new($min, $max))),*];
+
+        /// Reads a request, handles it and writes the answer.
+        ///
+        /// # Errors
+        /// The request cannot be read; the connection has to be closed.
+        pub(crate) async fn handle(
+            $state: &State,
+            incoming: &IncomingRequest,
+        ) -> Result<Outcome<Frame>, ConnectionError> {
+            let $version = incoming.api_version;
+            match incoming.api_key {
+                $(ApiKey::$api => {
+                    let $request = incoming.decode::<milena_messages::$type>()?;
+                    frame::<milena_messages::$type>(incoming, $handle.into())
+                })*
+                api => Err(ConnectionError::NotServed { api, version: $version, served: VersionRange::NONE }),
+            }
+        }
+    };
+}
+
+// Left out on purpose: InitProducerId 6, which Kafka marks as unstable.
+apis! { |state, request, version| {
+    PRODUCE 0-13 ProduceRequest => produce::handle(state, request, version);
+    FETCH 0-18 FetchRequest => fetch::handle(state, request, version).await;
+    LIST_OFFSETS 0-11 ListOffsetsRequest => list_offsets::handle(state, request, version);
+    METADATA 0-13 MetadataRequest => metadata::handle(state, request, version);
+    FIND_COORDINATOR 0-6 FindCoordinatorRequest => find_coordinator::handle(state, request, version);
+    API_VERSIONS 0-5 ApiVersionsRequest => api_versions::handle(state, request, version);
+    CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics::handle(state, request, version);
+    DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics::handle(state, request, version);
+    INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id::handle(state, request);
+    OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle(state, request);
+    DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs::handle(state, request, version);
+    DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster::handle(state, request);
+} }

@@ -1,0 +1,110 @@
+//! What the tests of the handlers share, and what holds for all of them.
+
+use std::sync::Arc;
+
+use milena_messages::{RequestVisitor, visit_request};
+use milena_records::{Codec, Record, encode};
+
+use super::*;
+use crate::config::BrokerConfig;
+use crate::incoming;
+use crate::state::{Topic, TopicRef};
+
+pub(crate) fn state() -> State {
+    state_with(BrokerConfig::default())
+}
+
+pub(crate) fn state_with(config: BrokerConfig) -> State {
+    State::new(config, "127.0.0.1", 9092)
+}
+
+pub(crate) fn create(state: &State, name: &str, partitions: i32) -> Arc<Topic> {
+    // Tests use times long ago.
+    state.create_topic(name, partitions, state.topic_config([]).unwrap(), false).unwrap()
+}
+
+/// Appends one batch to partition 0; gives its size.
+pub(crate) fn append(state: &State, topic: &str, values: &[&'static str]) -> usize {
+    let records: Vec<_> = values.iter().map(|value| Record::from_value(*value)).collect();
+    append_records(state, topic, &records, Codec::None)
+}
+
+pub(crate) fn append_records(state: &State, topic: &str, records: &[Record], codec: Codec) -> usize {
+    let topic = state.topic(TopicRef::Name(topic)).unwrap();
+    let bytes = encode(records, codec).unwrap();
+    let size = bytes.len();
+    let now_ms = state.now_ms();
+    for batch in incoming::check(Some(bytes), 13, &topic.config, now_ms).unwrap() {
+        topic.partitions[0].append(batch, now_ms).unwrap();
+    }
+    size
+}
+
+#[test]
+fn the_table_is_sorted_and_within_what_was_released() {
+    assert!(SERVED.is_sorted_by_key(|(api, _)| *api));
+    for (api, versions) in SERVED {
+        assert!(api.versions().covers(*versions), "{api}");
+        assert!(versions.intersect(api.unstable_versions()).is_empty(), "{api}");
+    }
+}
+
+struct DefaultBody(i16);
+
+impl RequestVisitor for DefaultBody {
+    type Output = Bytes;
+
+    fn visit<R: Request>(self) -> Bytes {
+        R::default().to_bytes(self.0).unwrap()
+    }
+}
+
+/// A request as it comes off a connection.
+fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> IncomingRequest {
+    let mut header = vec![0, 0, 0, 0];
+    header.extend(api.0.to_be_bytes());
+    header.extend(version.to_be_bytes());
+    header.extend([0, 0, 0, 9, 0xff, 0xff]);
+    if api.request_header_version(version) == 2 {
+        header.push(0);
+    }
+    let mut frame = [&header[..], body].concat();
+    let size = (frame.len() - 4) as u32;
+    frame[..4].copy_from_slice(&size.to_be_bytes());
+    let config = milena_connection::ServerConfig::serving(SERVED.iter().copied());
+    let mut machine = milena_connection::ServerConnection::new(config);
+    machine.receive(&frame);
+    machine.poll().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn every_version_served_answers_the_request_of_defaults() {
+    let state = state();
+    create(&state, "a", 1);
+    for &(api, versions) in SERVED {
+        for version in versions.iter() {
+            let body = visit_request(api, DefaultBody(version)).unwrap();
+            let outcome = handle(&state, &incoming_request(api, version, &body)).await;
+            let expected_nothing = api == ApiKey::PRODUCE;
+            match outcome {
+                Ok(Outcome::Answer(_)) if !expected_nothing => {}
+                Ok(Outcome::Nothing) if expected_nothing => {}
+                other => panic!("{api} {version}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_is_an_error() {
+    let state = state();
+    for &(api, versions) in SERVED {
+        for version in versions.iter() {
+            let body = visit_request(api, DefaultBody(version)).unwrap();
+            if let Some(cut) = body.len().checked_sub(1) {
+                let outcome = handle(&state, &incoming_request(api, version, &body[..cut])).await;
+                assert!(outcome.is_err(), "{api} {version}: {outcome:?}");
+            }
+        }
+    }
+}

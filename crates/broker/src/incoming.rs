@@ -1,0 +1,333 @@
+//! What a producer sent, checked as Kafka checks it before it goes into a log.
+
+use bytes::{Bytes, BytesMut};
+use milena_messages::ErrorCode;
+use milena_records::{Batch, BatchMut, Batches, Codec, ErrorKind, TimestampType};
+
+use crate::legacy::{refusal, up_convert};
+use crate::producer_state::Sequence;
+use crate::refusal::Refusal;
+use crate::topic_config::TopicConfig;
+
+/// A batch that only lacks its offset.
+#[derive(Debug)]
+pub(crate) struct IncomingBatch {
+    pub(crate) bytes: BytesMut,
+    pub(crate) last_offset_delta: i32,
+    pub(crate) max_timestamp: i64,
+    /// -1 when the timestamps are the producer's.
+    pub(crate) log_append_time_ms: i64,
+    /// `None` when the producer is not idempotent.
+    pub(crate) sequence: Option<Sequence>,
+}
+
+/// Why records are not appended.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) refusal: Refusal,
+    /// The records at fault by their place in the batch, when it is not the batch as a whole (KIP-467).
+    pub(crate) records: Vec<(i32, String)>,
+}
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, records: Vec::new() }
+    }
+}
+
+fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
+    Refusal::new(ErrorCode::INVALID_RECORD, message)
+}
+
+/// Checks the records of one partition. `version` is that of the Produce request: from 3 on it takes exactly one batch of
+/// magic 2, before it takes message sets, which become a batch here.
+///
+/// # Errors
+/// The code that Kafka gives for it.
+pub(crate) fn check(
+    records: Option<Bytes>,
+    version: i16,
+    config: &TopicConfig,
+    now_ms: i64,
+) -> Result<Vec<IncomingBatch>, Rejected> {
+    let size = records.as_ref().map_or(0, Bytes::len);
+    let mut walk = Batches::new(records.unwrap_or_default());
+    let mut entries = Vec::new();
+    for entry in walk.by_ref() {
+        entries.push(entry.map_err(|error| corrupt(&error))?);
+    }
+    if version < 3 {
+        if entries.iter().any(|entry| entry.magic() < 2) {
+            if size > config.max_message_bytes as usize && entries.iter().any(|entry| too_large(entry, config)) {
+                return Err(message_too_large(size, config).into());
+            }
+            let Some(bytes) = up_convert(&entries)? else { return Ok(Vec::new()) };
+            let batch = Batch::parse(bytes, milena_records::ReadOptions::default()).map_err(|e| refusal(&e))?;
+            return Ok(vec![check_batch(&batch, version, config, now_ms)?]);
+        }
+        return entries.iter().map(|entry| check_batch(entry, version, config, now_ms)).collect();
+    }
+    match &entries[..] {
+        // A batch that is cut off is no batch.
+        [] => Err(invalid(format!("Produce version {version} takes at least one record batch per partition")).into()),
+        [entry] if entry.magic() == 2 => {
+            if walk.partial().is_some() {
+                return Err(Refusal::new(ErrorCode::CORRUPT_MESSAGE, "There are bytes behind the record batch").into());
+            }
+            Ok(vec![check_batch(entry, version, config, now_ms)?])
+        }
+        [entry] => Err(invalid(format!(
+            "Produce version {version} takes record batches of magic 2 only, this one has magic {}",
+            entry.magic()
+        ))
+        .into()),
+        _ => Err(invalid(format!("Produce version {version} takes exactly one record batch per partition")).into()),
+    }
+}
+
+/// Bytes that are no entry are corrupt, whatever it is about them.
+fn corrupt(error: &milena_records::Error) -> Refusal {
+    Refusal::new(ErrorCode::CORRUPT_MESSAGE, error.to_string())
+}
+
+fn too_large(batch: &Batch, config: &TopicConfig) -> bool {
+    batch.size_in_bytes() > config.max_message_bytes as usize
+}
+
+fn message_too_large(size: usize, config: &TopicConfig) -> Refusal {
+    let message = format!("The record batch has {size} bytes, max.message.bytes allows {}", config.max_message_bytes);
+    Refusal::new(ErrorCode::MESSAGE_TOO_LARGE, message)
+}
+
+fn check_batch(batch: &Batch, version: i16, config: &TopicConfig, now_ms: i64) -> Result<IncomingBatch, Rejected> {
+    check_header(batch, version, config)?;
+    let greatest = check_records(batch, config, now_ms)?;
+    let (kind, max_timestamp) = if config.log_append_time {
+        (TimestampType::LogAppendTime, now_ms)
+    } else {
+        (TimestampType::CreateTime, greatest)
+    };
+    let mut bytes = BytesMut::from(&batch.bytes()[..]);
+    let mut header = BatchMut::new(&mut bytes).map_err(|error| corrupt(&error))?;
+    header.set_partition_leader_epoch(crate::state::LEADER_EPOCH);
+    // Some producers get the greatest timestamp wrong, and searching by time relies on it.
+    header.set_timestamps(kind, max_timestamp).map_err(|error| corrupt(&error))?;
+    let sequence = (batch.producer_id() >= 0).then(|| Sequence {
+        producer_id: batch.producer_id(),
+        epoch: batch.producer_epoch(),
+        first: batch.base_sequence(),
+        last: batch.last_sequence(),
+    });
+    Ok(IncomingBatch {
+        bytes,
+        last_offset_delta: batch.last_offset_delta(),
+        max_timestamp,
+        log_append_time_ms: if config.log_append_time { now_ms } else { -1 },
+        sequence,
+    })
+}
+
+fn check_header(batch: &Batch, version: i16, config: &TopicConfig) -> Result<(), Refusal> {
+    if too_large(batch, config) {
+        return Err(message_too_large(batch.size_in_bytes(), config));
+    }
+    batch.check_crc().map_err(|error| corrupt(&error))?;
+    match batch.codec() {
+        Err(error) => return Err(Refusal::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, error.to_string())),
+        Ok(Codec::Zstd) if version < 7 => {
+            return Err(Refusal::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7"));
+        }
+        Ok(_) => {}
+    }
+    if batch.base_offset() != 0 {
+        return Err(invalid(format!("The base offset of a batch should be 0, it is {}", batch.base_offset())));
+    }
+    let count = batch.count().unwrap_or_default();
+    if count <= 0 || batch.last_offset_delta() != count - 1 {
+        return Err(invalid(format!(
+            "The batch says it has {count} records, and its last offset delta is {}",
+            batch.last_offset_delta()
+        )));
+    }
+    if batch.is_control() {
+        return Err(invalid("Clients may not write control records"));
+    }
+    if batch.is_transactional() {
+        return Err(Refusal::new(
+            ErrorCode::INVALID_TXN_STATE,
+            "There is no transaction that the batch could be part of",
+        ));
+    }
+    if batch.producer_id() >= 0 && (batch.base_sequence() < 0 || batch.producer_epoch() < 0) {
+        return Err(invalid("A batch with a producer id needs an epoch and a sequence number"));
+    }
+    Ok(())
+}
+
+/// Reads every record, as Kafka does, so that nothing gets into a log that cannot be read out of it. Gives the greatest
+/// timestamp.
+fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<i64, Rejected> {
+    if !config.log_append_time && batch.timestamp_type() == TimestampType::LogAppendTime {
+        let message = "A producer may not mark its timestamps as those of the broker";
+        return Err(Refusal::new(ErrorCode::INVALID_TIMESTAMP, message).into());
+    }
+    let mut greatest = -1;
+    let (mut keyless, mut untimely) = (Vec::new(), Vec::new());
+    for (index, record) in (0..).zip(batch.records()) {
+        let record = match record {
+            Ok(record) => record,
+            // This build cannot look inside; the batch passes as it is.
+            Err(error) if error.kind() == ErrorKind::UnsupportedCodec => return Ok(batch.max_timestamp()),
+            Err(error) => return Err(refusal(&error).into()),
+        };
+        if record.offset != i64::from(index) {
+            return Err(invalid(format!("Record {index} of the batch has offset delta {}", record.offset)).into());
+        }
+        greatest = greatest.max(record.timestamp);
+        if config.compacted && record.key.is_none() {
+            keyless.push((index, "A compacted topic takes no record without a key".to_owned()));
+        }
+        if let Some(fault) = timestamp_fault(record.timestamp, config, now_ms) {
+            untimely.push((index, fault));
+        }
+    }
+    if !keyless.is_empty() {
+        let refusal = invalid("One or more records have been rejected");
+        return Err(Rejected { refusal, records: keyless });
+    }
+    if !untimely.is_empty() {
+        let message = "One or more records have been rejected due to invalid timestamp";
+        return Err(Rejected { refusal: Refusal::new(ErrorCode::INVALID_TIMESTAMP, message), records: untimely });
+    }
+    Ok(greatest)
+}
+
+fn timestamp_fault(timestamp: i64, config: &TopicConfig, now_ms: i64) -> Option<String> {
+    if config.log_append_time || timestamp < 0 {
+        return None;
+    }
+    let (ahead, behind) = (timestamp.saturating_sub(now_ms), now_ms.saturating_sub(timestamp));
+    (ahead > config.timestamp_after_max_ms || behind > config.timestamp_before_max_ms).then(|| {
+        format!(
+            "Timestamp {timestamp} is out of range: at most {} ms behind and {} ms ahead of {now_ms}",
+            config.timestamp_before_max_ms, config.timestamp_after_max_ms
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_records::{BatchBuilder, ReadOptions, Record, encode};
+
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000;
+
+    fn config(pairs: &[(&str, &str)]) -> TopicConfig {
+        TopicConfig::new(pairs.iter().map(|(name, value)| (*name, Some(*value))), 1_048_588).unwrap()
+    }
+
+    fn records() -> Vec<Record> {
+        vec![Record::new("k", "v").with_timestamp(NOW + 5), Record::from_value("w").with_timestamp(NOW)]
+    }
+
+    fn code(bytes: impl Into<Bytes>, version: i16, config: &TopicConfig) -> ErrorCode {
+        check(Some(bytes.into()), version, config, NOW).unwrap_err().refusal.code
+    }
+
+    #[test]
+    fn a_good_batch_of_any_codec_passes_unchanged_but_for_the_epoch() {
+        for codec in Codec::ALL {
+            let sent = encode(&records(), codec).unwrap();
+            let batches = check(Some(sent.clone()), 7, &config(&[]), NOW).unwrap();
+            assert_eq!(batches.len(), 1);
+            assert_eq!(batches[0].bytes[21..], sent[21..]);
+            assert_eq!(batches[0].bytes[12..16], [0; 4]);
+            assert_eq!((batches[0].max_timestamp, batches[0].log_append_time_ms), (NOW + 5, -1));
+        }
+    }
+
+    #[test]
+    fn a_damaged_batch_is_corrupt() {
+        let good = encode(&records(), Codec::None).unwrap().to_vec();
+        for at in [17, 25, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            assert_eq!(code(bad, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE, "{at}");
+        }
+        let mut behind = good.clone();
+        behind.extend_from_slice(&[0; 5]);
+        assert_eq!(code(behind, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE);
+        let mut size = good.clone();
+        size[8..12].copy_from_slice(&1i32.to_be_bytes());
+        assert_eq!(code(size, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE);
+    }
+
+    #[test]
+    fn from_version_3_on_it_is_exactly_one_batch() {
+        let batch = encode(&records(), Codec::None).unwrap();
+        assert_eq!(code([&batch[..], &batch[..]].concat(), 3, &config(&[])), ErrorCode::INVALID_RECORD);
+        assert_eq!(code(Bytes::new(), 3, &config(&[])), ErrorCode::INVALID_RECORD);
+        assert_eq!(code(batch.slice(..40), 3, &config(&[])), ErrorCode::INVALID_RECORD);
+        assert_eq!(check(None, 9, &config(&[]), NOW).unwrap_err().refusal.code, ErrorCode::INVALID_RECORD);
+    }
+
+    #[test]
+    fn zstd_needs_version_7() {
+        let batch = encode(&records(), Codec::Zstd).unwrap();
+        assert_eq!(code(batch, 6, &config(&[])), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
+    }
+
+    #[test]
+    fn the_header_has_to_fit_the_records() {
+        let with = |change: &dyn Fn(&mut [u8])| {
+            let mut bytes = encode(&records(), Codec::None).unwrap().to_vec();
+            change(&mut bytes);
+            BatchMut::new(&mut bytes).unwrap().update_crc();
+            code(bytes, 3, &config(&[]))
+        };
+        assert_eq!(with(&|bytes| bytes[60] = 3), ErrorCode::INVALID_RECORD);
+        assert_eq!(with(&|bytes| bytes[26] = 2), ErrorCode::INVALID_RECORD);
+        assert_eq!(with(&|bytes| (bytes[60], bytes[26]) = (3, 2)), ErrorCode::INVALID_RECORD);
+        assert_eq!(with(&|bytes| bytes[22] = 0x20), ErrorCode::INVALID_RECORD);
+        assert_eq!(with(&|bytes| bytes[22] = 0x10), ErrorCode::INVALID_TXN_STATE);
+        assert_eq!(with(&|bytes| bytes[22] = 0x07), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
+        assert_eq!(with(&|bytes| bytes[22] = 0x08), ErrorCode::INVALID_TIMESTAMP);
+        assert_eq!(with(&|bytes| bytes[7] = 1), ErrorCode::INVALID_RECORD);
+    }
+
+    #[test]
+    fn a_topic_with_log_append_time_gets_the_clock_of_the_broker() {
+        let sent = encode(&records(), Codec::Gzip).unwrap();
+        let config = config(&[("message.timestamp.type", "LogAppendTime")]);
+        let batches = check(Some(sent), 8, &config, NOW + 77).unwrap();
+        assert_eq!(batches[0].log_append_time_ms, NOW + 77);
+        let batch = Batch::parse(batches[0].bytes.clone().freeze(), ReadOptions::default()).unwrap();
+        assert!(batch.records().all(|record| record.unwrap().timestamp == NOW + 77));
+    }
+
+    #[test]
+    fn topics_limit_size_keys_and_timestamps() {
+        let batch = encode(&records(), Codec::None).unwrap();
+        assert_eq!(code(batch.clone(), 3, &config(&[("max.message.bytes", "60")])), ErrorCode::MESSAGE_TOO_LARGE);
+        let compacted = config(&[("cleanup.policy", "compact")]);
+        let rejected = check(Some(batch), 8, &compacted, NOW).unwrap_err();
+        assert_eq!(rejected.refusal.code, ErrorCode::INVALID_RECORD);
+        assert_eq!(rejected.records[0].0, 1);
+        let late = encode(&[Record::from_value("x").with_timestamp(NOW + 3_600_001)], Codec::None).unwrap();
+        assert_eq!(code(late, 8, &config(&[])), ErrorCode::INVALID_TIMESTAMP);
+    }
+
+    #[test]
+    fn idempotent_producers_name_epoch_and_sequence() {
+        let build = |id, epoch, sequence| {
+            let mut builder = BatchBuilder::new().producer(id, epoch, sequence);
+            records().iter().for_each(|record| builder.push(record).unwrap());
+            builder.build().unwrap()
+        };
+        let batches = check(Some(build(9, 2, i32::MAX)), 3, &config(&[]), NOW).unwrap();
+        let sequence = Sequence { producer_id: 9, epoch: 2, first: i32::MAX, last: 0 };
+        assert_eq!(batches[0].sequence, Some(sequence));
+        assert_eq!(code(build(9, 2, -1), 3, &config(&[])), ErrorCode::INVALID_RECORD);
+    }
+}

@@ -1,0 +1,154 @@
+//! What a partition remembers of idempotent producers (KIP-98).
+
+use std::collections::{HashMap, VecDeque};
+
+use milena_messages::ErrorCode;
+
+use crate::refusal::Refusal;
+
+/// As many requests as a producer may have on their way, and so the batches that may come twice.
+const REMEMBERED: usize = 5;
+
+/// The part of a batch header that names its producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sequence {
+    pub(crate) producer_id: i64,
+    pub(crate) epoch: i16,
+    pub(crate) first: i32,
+    pub(crate) last: i32,
+}
+
+/// Where a batch went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) base_offset: i64,
+    /// -1 when the timestamps are the producer's.
+    pub(crate) log_append_time_ms: i64,
+}
+
+#[derive(Debug)]
+struct Producer {
+    epoch: i16,
+    /// Oldest first; never empty.
+    batches: VecDeque<(i32, i32, Appended)>,
+}
+
+/// The producers of one partition.
+#[derive(Debug, Default)]
+pub(crate) struct Producers(HashMap<i64, Producer>);
+
+impl Producers {
+    /// Looks at a batch before it is appended. `Some` says that it came before, and where it went then.
+    pub(crate) fn check(&self, batch: Sequence) -> Result<Option<Appended>, Refusal> {
+        // Of an unknown producer any sequence is taken: what is known of it may have been lost with old records.
+        let Some(producer) = self.0.get(&batch.producer_id) else { return Ok(None) };
+        if batch.epoch == producer.epoch {
+            let same = |(first, last, _): &&(i32, i32, Appended)| *first == batch.first && *last == batch.last;
+            if let Some((_, _, appended)) = producer.batches.iter().find(same) {
+                return Ok(Some(*appended));
+            }
+        }
+        if batch.epoch < producer.epoch {
+            let message = format!(
+                "Epoch of producer {} is {}, which is smaller than the last seen epoch {}",
+                batch.producer_id, batch.epoch, producer.epoch
+            );
+            return Err(Refusal::new(ErrorCode::INVALID_PRODUCER_EPOCH, message));
+        }
+        let expected = match producer.batches.back() {
+            Some((_, last, _)) if batch.epoch == producer.epoch => next(*last),
+            _ => 0,
+        };
+        if batch.first == expected {
+            return Ok(None);
+        }
+        let message = format!(
+            "Out of order sequence number for producer {} at epoch {}: {}, expected {expected}",
+            batch.producer_id, batch.epoch, batch.first
+        );
+        Err(Refusal::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message))
+    }
+
+    /// Remembers a batch that was appended.
+    pub(crate) fn appended(&mut self, batch: Sequence, appended: Appended) {
+        let fresh = || Producer { epoch: batch.epoch, batches: VecDeque::new() };
+        let producer = self.0.entry(batch.producer_id).or_insert_with(fresh);
+        if producer.epoch != batch.epoch {
+            *producer = fresh();
+        }
+        if producer.batches.len() == REMEMBERED {
+            producer.batches.pop_front();
+        }
+        producer.batches.push_back((batch.first, batch.last, appended));
+    }
+}
+
+/// Sequence numbers go on with 0 behind the greatest.
+fn next(sequence: i32) -> i32 {
+    sequence.checked_add(1).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(epoch: i16, first: i32, last: i32) -> Sequence {
+        Sequence { producer_id: 7, epoch, first, last }
+    }
+
+    fn with(batches: &[Sequence]) -> Producers {
+        let mut producers = Producers::default();
+        for (index, batch) in batches.iter().enumerate() {
+            assert_eq!(producers.check(*batch), Ok(None));
+            producers.appended(*batch, at(index as i64));
+        }
+        producers
+    }
+
+    fn at(base_offset: i64) -> Appended {
+        Appended { base_offset, log_append_time_ms: -1 }
+    }
+
+    fn code(result: Result<Option<Appended>, Refusal>) -> ErrorCode {
+        result.unwrap_err().code
+    }
+
+    #[test]
+    fn a_batch_that_comes_twice_answers_its_old_offset() {
+        let producers = with(&[batch(0, 0, 4), batch(0, 5, 5)]);
+        assert_eq!(producers.check(batch(0, 0, 4)), Ok(Some(at(0))));
+        assert_eq!(producers.check(batch(0, 5, 5)), Ok(Some(at(1))));
+        assert_eq!(producers.check(batch(0, 6, 6)), Ok(None));
+    }
+
+    #[test]
+    fn gaps_and_overlaps_are_out_of_order() {
+        let producers = with(&[batch(0, 0, 4)]);
+        assert_eq!(code(producers.check(batch(0, 6, 6))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+        assert_eq!(code(producers.check(batch(0, 4, 6))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+    }
+
+    #[test]
+    fn only_the_last_five_batches_count_as_duplicates() {
+        let batches: Vec<_> = (0..6).map(|n| batch(0, n, n)).collect();
+        let producers = with(&batches);
+        assert_eq!(producers.check(batch(0, 1, 1)), Ok(Some(at(1))));
+        assert_eq!(code(producers.check(batch(0, 0, 0))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+    }
+
+    #[test]
+    fn a_new_epoch_begins_at_0_and_an_old_one_is_refused() {
+        let mut producers = with(&[batch(1, 0, 4)]);
+        assert_eq!(code(producers.check(batch(0, 5, 5))), ErrorCode::INVALID_PRODUCER_EPOCH);
+        assert_eq!(code(producers.check(batch(2, 5, 5))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+        assert_eq!(producers.check(batch(2, 0, 0)), Ok(None));
+        producers.appended(batch(2, 0, 0), at(9));
+        assert_eq!(code(producers.check(batch(1, 0, 4))), ErrorCode::INVALID_PRODUCER_EPOCH);
+    }
+
+    #[test]
+    fn numbers_wrap_and_unknown_producers_begin_anywhere() {
+        let producers = with(&[batch(0, i32::MAX - 1, i32::MAX)]);
+        assert_eq!(producers.check(batch(0, 0, 3)), Ok(None));
+    }
+}
