@@ -1,6 +1,6 @@
 //! The broker as a client sees it: bytes over a socket, with a client of a few lines.
 
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
