@@ -1,20 +1,21 @@
 //! Runs the binary as a user would.
+#![allow(clippy::unwrap_used, reason = "helper of tests")]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// What a call left behind.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Exit code.
-    pub code: i32,
+    pub(crate) code: i32,
     /// All of stdout.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// All of stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 /// Calls milena with these arguments and this stdin.
-pub fn milena(args: &[&str], stdin: &[u8]) -> Outcome {
+pub(crate) fn milena(args: &[&str], stdin: &[u8]) -> Outcome {
     let mut child = Command::new(env!("CARGO_BIN_EXE_milena"))
         .args(args)
         .stdin(Stdio::piped())
