@@ -191,6 +191,10 @@ impl Check<'_> {
                 self.typed(reencode(&message.name, version, bytes.clone()), expected);
                 self.schema(message, version, bytes, expected);
             }
+            VectorKind::Json { json, to } => {
+                self.input = json.to_string();
+                self.written(Codec::Schema, message.encode(json, version), to);
+            }
             VectorKind::Header { .. } | VectorKind::ErrorCode { .. } => {}
         }
     }
@@ -256,7 +260,7 @@ impl Check<'_> {
 
     fn outcome(&mut self, codec: Codec, outcome: Outcome, expected: &Expected) {
         match (outcome, expected) {
-            (Outcome::Refused(_), Expected::Exception(_)) => {}
+            (Outcome::Refused(error), Expected::Exception(exception)) => self.error(codec, &error, exception),
             (Outcome::Refused(error), Expected::Read { .. }) => self.note(codec, Found::RefusesToRead, error),
             (Outcome::Read { .. }, Expected::Exception(exception)) => self.note(codec, Found::Reads, exception),
             (Outcome::Read { leftover, written }, Expected::Read { leftover: kafkas, written: expected }) => {
@@ -276,13 +280,15 @@ impl Check<'_> {
             }
             (Ok(_), Transcoded::Exception(exception)) => self.note(codec, Found::Writes, exception),
             (Err(error), Transcoded::Bytes(_)) => self.note(codec, Found::RefusesToWrite, error),
-            (Err(error), Transcoded::Exception(exception)) => {
-                // Kafka tells only one fault of the caller by a class of its own.
-                let version = exception == "UnsupportedVersionException";
-                if version != (error.kind() == ErrorKind::UnsupportedVersion) {
-                    self.note(codec, Found::OtherError, format!("{error}, Kafka {exception}"));
-                }
-            }
+            (Err(error), Transcoded::Exception(exception)) => self.error(codec, &error, exception),
+        }
+    }
+
+    /// Kafka tells only one fault by a class of its own.
+    fn error(&mut self, codec: Codec, error: &Error, exception: &str) {
+        let version = exception == "UnsupportedVersionException";
+        if version != (error.kind() == ErrorKind::UnsupportedVersion) {
+            self.note(codec, Found::OtherError, format!("{error}, Kafka {exception}"));
         }
     }
 }

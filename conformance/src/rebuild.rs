@@ -80,7 +80,7 @@ pub fn rebuild(conformance: &Path, seed: u64, out: &Path) -> Result<(), Error> {
             .arg("--out")
             .arg(&file);
         if release.version == RELEASES[0].version {
-            java.arg("--errors");
+            java.arg("--newest");
         }
         call(&mut java)?;
         read_vectors(out, |vector| {

@@ -68,6 +68,13 @@ pub enum VectorKind {
         /// What came of it.
         expected: Expected,
     },
+    /// Read JSON, thought up by a person, and wrote it.
+    Json {
+        /// The JSON.
+        json: Value,
+        /// What came of it.
+        to: Transcoded,
+    },
     /// Chose headers for a request and its response.
     Header {
         /// Key of the API.
@@ -122,6 +129,7 @@ impl VectorKind {
             Self::Transcode { .. } => "transcode",
             Self::Input { by_hand: true, .. } => "input",
             Self::Input { by_hand: false, .. } => "mutant",
+            Self::Json { .. } => "json",
             Self::Header { .. } => "header",
             Self::ErrorCode { .. } => "error",
         }
@@ -188,6 +196,13 @@ fn parse(mut map: Map<String, Value>) -> Option<Vector> {
                 }
             } else {
                 Expected::Exception(text(&map, "exception")?)
+            },
+        },
+        "json" => VectorKind::Json {
+            json: serde_json::from_str(map.get("text")?.as_str()?).ok()?,
+            to: match hex(&map, "hex") {
+                Some(bytes) => Transcoded::Bytes(bytes),
+                None => Transcoded::Exception(text(&map, "exception")?),
             },
         },
         "header" => VectorKind::Header {

@@ -345,9 +345,10 @@ impl Reader {
         Ok(self.i8()? >= 0)
     }
 
-    /// The marker in front of a *tagged* struct that may be null: unsigned varint, 0 is null.
+    /// The marker in front of a *tagged* struct that may be null: unsigned varint, 0 is null, and so is what Java's int
+    /// takes for negative.
     pub fn tagged_present(&mut self) -> Result<bool> {
-        Ok(self.uvarint()? != 0)
+        Ok(self.uvarint()? as i32 > 0)
     }
 
     /// Reads the tagged fields at the end of a struct of a flexible version.
@@ -457,6 +458,17 @@ mod tests {
         assert_eq!(reader(&[1]).nullable_string(true).unwrap().as_deref(), Some(""));
         assert!(reader(&[0xff, 0xff]).string(false).is_err());
         assert!(reader(&[0]).bytes(true).is_err());
+    }
+
+    #[test]
+    fn markers_of_structs_are_read_as_java_reads_them() {
+        let markers: [(&'static [u8], bool); 4] = [(&[0], false), (&[1], true), (&[2], true), (&[0x7f], true)];
+        for (bytes, present) in markers {
+            assert_eq!(reader(bytes).tagged_present().unwrap(), present);
+            assert!(reader(bytes).present().unwrap());
+        }
+        assert!(!reader(&[0xff]).present().unwrap());
+        assert!(!reader(&[0xff, 0xff, 0xff, 0xff, 0x0f]).tagged_present().unwrap());
     }
 
     #[test]

@@ -421,9 +421,9 @@ impl TagWriter<'_> {
         if self.last.is_some_and(|last| last >= unknown.tag) {
             return Err(Error::invalid(format!("unknown tag {} is not in ascending order", unknown.tag)));
         }
-        // A tag is an int32 in Kafka: it reads larger ones, as negative numbers, and does not write them.
-        if unknown.tag > i32::MAX as u32 {
-            return Err(Error::invalid(format!("unknown tag {} is above {}", unknown.tag, i32::MAX)));
+        // A tag is an int32 in Kafka, which reads larger ones as negative numbers, and writes neither those nor the last.
+        if unknown.tag >= i32::MAX as u32 {
+            return Err(Error::invalid(format!("unknown tag {} is above {}", unknown.tag, i32::MAX - 1)));
         }
         self.last = Some(unknown.tag);
         self.writer.uvarint(unknown.tag);
@@ -529,7 +529,7 @@ mod tests {
         assert!(Writer::new().unknown_tags(&unknown, false).is_err());
         assert!(Writer::new().tags(0, &unknown).field(5, false, |_| Ok(())).is_err());
         let mut unknown = UnknownTags::default();
-        unknown.push(0x8000_0000, Bytes::new());
+        unknown.push(0x7fff_ffff, Bytes::new());
         assert!(Writer::new().unknown_tags(&unknown, true).is_err());
     }
 }

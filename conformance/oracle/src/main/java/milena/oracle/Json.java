@@ -7,7 +7,9 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.BinaryNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -36,6 +38,21 @@ final class Json {
             return node;
         } catch (InvocationTargetException e) {
             throw new IllegalStateException(e.getCause());
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** What {@code XJsonConverter.read} makes of it. */
+    static Message read(Class<?> type, String text, short version) {
+        try {
+            JsonNode node = new ObjectMapper().readTree(text);
+            return (Message) Class.forName(type.getName() + "JsonConverter").getMethod("read", JsonNode.class, short.class)
+                .invoke(null, node, version);
+        } catch (InvocationTargetException e) {
+            throw (RuntimeException) e.getCause();
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(text, e);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(e);
         }

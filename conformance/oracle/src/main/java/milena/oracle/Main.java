@@ -6,7 +6,9 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.zip.GZIPOutputStream;
@@ -17,9 +19,10 @@ import org.apache.kafka.common.protocol.Errors;
 /**
  * Writes the vectors of one release of Kafka, whose jars are on the class path.
  *
- * <p>Arguments: {@code --release R --seed N --wanted FILE --inputs FILE --out FILE [--errors]}. The file of wanted pairs
+ * <p>Arguments: {@code --release R --seed N --wanted FILE --inputs FILE --out FILE [--newest]}. The file of wanted pairs
  * has lines of message and version, and where the release counts otherwise, the release's own version as third word. The
- * file of inputs has lines of message, version and hex. Pairs that the release does not have are passed over.
+ * file of inputs has lines of message, version and hex or JSON. Pairs that the release does not have are passed over. The
+ * newest release also tells its error codes, and what it does with inputs of versions that do not exist.
  */
 public final class Main {
     public static void main(String[] args) throws Exception {
@@ -30,11 +33,11 @@ public final class Main {
         String release = options.get("--release");
         long seed = Long.parseLong(options.get("--seed"));
         Map<String, Class<?>> classes = Classes.messages();
-        Map<String, StringBuilder> inputs = new HashMap<>();
+        Map<String, List<String>> inputs = new LinkedHashMap<>();
         for (String line : Files.readAllLines(Path.of(options.get("--inputs")))) {
-            String[] words = line.strip().split("\\s+");
-            if (words.length >= 3 && !line.startsWith("#")) {
-                inputs.computeIfAbsent(words[0] + " " + words[1], key -> new StringBuilder()).append(words[2]).append(' ');
+            if (!line.isBlank() && !line.startsWith("#")) {
+                String[] words = (line.strip() + " ").split("\\s+", 3);
+                inputs.computeIfAbsent(words[0] + " " + words[1], key -> new ArrayList<>()).add(words[2].strip());
             }
         }
         int pairs = 0;
@@ -57,12 +60,22 @@ public final class Main {
                 if (own < Classes.lowest(type) || own > Classes.highest(type)) {
                     continue;
                 }
-                StringBuilder known = inputs.get(words[0] + " " + version);
-                List<String> hex = known == null ? List.of() : List.of(known.toString().split(" "));
-                new Pair(lines, type, words[0], version, own, seed).write(hex);
+                List<String> known = inputs.remove(words[0] + " " + version);
+                Pair pair = new Pair(lines, type, words[0], version, own, seed);
+                pair.write();
+                pair.inputs(known == null ? List.of() : known);
                 pairs++;
             }
-            if (options.containsKey("--errors")) {
+            if (options.containsKey("--newest")) {
+                // Versions that no release has.
+                for (Map.Entry<String, List<String>> rest : inputs.entrySet()) {
+                    String[] words = rest.getKey().split(" ");
+                    short version = Short.parseShort(words[1]);
+                    Class<?> type = classes.get(words[0]);
+                    if (version < 0 || version > Classes.highest(type)) {
+                        new Pair(lines, type, words[0], version, version, seed).inputs(rest.getValue());
+                    }
+                }
                 for (Errors error : Errors.values()) {
                     lines.begin("error").put("code", error.code()).put("name", error.name())
                         .put("retriable", error.exception() instanceof RetriableException);

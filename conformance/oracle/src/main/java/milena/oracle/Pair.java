@@ -16,7 +16,11 @@ import org.apache.kafka.common.protocol.types.RawTaggedField;
 /** Everything that is written about one version of one message. */
 final class Pair {
     /** Mutated inputs per pair. */
-    private static final int MUTANTS = 8;
+    private static final int MUTANTS = 16;
+    private static final List<Values.Style> STYLES =
+        List.of(Values.Style.FULL, Values.Style.EDGES, Values.Style.MIXED, Values.Style.EDGES, Values.Style.MIXED);
+    /** Bytes of which malformed UTF-8 is made: ASCII, continuations, and the edges of all kinds of first bytes. */
+    private static final byte[] UTF8 = HexFormat.of().parseHex("41808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5f7f8fcff");
     /** Messages that also get the longest string there can be, and one byte more. */
     private static final Set<String> LONG_STRINGS = Set.of("FindCoordinatorRequest", "SaslHandshakeRequest");
 
@@ -40,15 +44,29 @@ final class Pair {
         this.seed = seed;
     }
 
-    void write(List<String> inputs) {
+    void write() {
         header();
         nulls();
         values();
         longStrings();
         transcodes();
         mutants();
+        texts();
+    }
+
+    /** What somebody thought up: JSON, or hex in which {@code {00*9}} stands for nine zeros. */
+    void inputs(List<String> inputs) {
         for (String input : inputs) {
-            input("input", HexFormat.of().parseHex(input));
+            if (input.startsWith("{\"") || input.equals("{}")) {
+                json(input);
+                continue;
+            }
+            StringBuilder hex = new StringBuilder();
+            for (String part : input.replace(" ", "").split("[{}]")) {
+                String[] repeat = part.split("\\*");
+                hex.append(repeat.length == 2 ? repeat[0].repeat(Integer.parseInt(repeat[1])) : part);
+            }
+            input("input", HexFormat.of().parseHex(hex));
         }
     }
 
@@ -91,7 +109,7 @@ final class Pair {
     private void values() {
         value("default", root.create());
         int purpose = 0;
-        for (Values.Style style : List.of(Values.Style.FULL, Values.Style.EDGES, Values.Style.MIXED)) {
+        for (Values.Style style : STYLES) {
             value("value", new Values(seed(purpose++), style, own).message(type));
         }
     }
@@ -152,6 +170,14 @@ final class Pair {
             }
         }
         List<Short> others = nearest();
+        for (short other : others) {
+            if (root.flexible(other) && !root.flexible(own)) {
+                Message message = root.blank(other);
+                message.unknownTaggedFields().add(new RawTaggedField(1000, new byte[] {7}));
+                transcode("_unknownTaggedFields", message, other);
+                break;
+            }
+        }
         if (!others.isEmpty()) {
             SplittableRandom random = new SplittableRandom(seed(3));
             short other = others.get(random.nextInt(others.size()));
@@ -250,8 +276,8 @@ final class Pair {
         };
         Set<String> seen = new HashSet<>();
         for (int i = 0; i < MUTANTS * 3 && seen.size() < MUTANTS; i++) {
-            byte[] source = sources[random.nextInt(4) == 0 ? 1 : 0];
-            byte[] mutant = mutate(source, i % MUTANTS, random);
+            byte[] source = sources[random.nextInt(3) == 0 ? 1 : 0];
+            byte[] mutant = mutate(source, i % 8, random);
             if (seen.add(Codec.hex(mutant))) {
                 input("mutant", mutant);
             }
@@ -317,12 +343,48 @@ final class Pair {
         return splice(bytes, bytes.length - 6, bytes.length, tail);
     }
 
+    /** Text that is not UTF-8, in a message that holds little else. */
+    private void texts() {
+        if (!name.equals("SaslHandshakeRequest")) {
+            return;
+        }
+        SplittableRandom random = new SplittableRandom(seed(9));
+        for (int i = 0; i < 400; i++) {
+            byte[] bytes = new byte[2 + 1 + random.nextInt(7)];
+            bytes[1] = (byte) (bytes.length - 2);
+            for (int at = 2; at < bytes.length; at++) {
+                bytes[at] = UTF8[random.nextInt(UTF8.length)];
+            }
+            input("mutant", bytes);
+        }
+    }
+
     private static byte[] splice(byte[] source, int from, int to, byte[] middle) {
         byte[] result = new byte[from + middle.length + source.length - to];
         System.arraycopy(source, 0, result, 0, from);
         System.arraycopy(middle, 0, result, from, middle.length);
         System.arraycopy(source, to, result, from + middle.length, source.length - to);
         return result;
+    }
+
+    /** What Kafka's converter makes of any JSON. */
+    private void json(String text) {
+        ObjectNode line = begin("json").put("text", text);
+        Message message = null;
+        try {
+            message = Json.read(type, text, own);
+        } catch (RuntimeException e) {
+            line.put("exception", e.getClass().getSimpleName());
+        }
+        if (message != null) {
+            Codec.Written written = Codec.write(message, own);
+            if (written.exception != null) {
+                line.put("exception", written.exception);
+            } else {
+                line.put("hex", written.hex());
+            }
+        }
+        lines.end();
     }
 
     /** What Kafka makes of any bytes. */
