@@ -75,3 +75,46 @@ impl Deviations {
         self.0.iter().position(|row| row.covers(difference))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Codec, Found};
+
+    const TABLE: &str = "\
+# Text
+
+| id | message | vectors | codec | difference | detail | stricter | reason |
+|---|---|---|---|---|---|---|---|
+| D1 | * | input, mutant | both | reads | `Runtime` | Kafka | So. |
+| D2 | FetchRequest | * | schema | reads |  | Kafka | So. |
+";
+
+    #[test]
+    fn a_row_covers_what_all_its_cells_cover() {
+        let rows = Deviations::parse(TABLE).unwrap();
+        let mut difference = Difference {
+            message: "FetchRequest".to_owned(),
+            version: 4,
+            kind: "mutant",
+            codec: Codec::Schema,
+            found: Found::Reads,
+            detail: "RuntimeException".to_owned(),
+            input: String::new(),
+        };
+        assert_eq!(rows.position(&difference), Some(0));
+        difference.kind = "value";
+        assert_eq!(rows.position(&difference), Some(1));
+        difference.codec = Codec::Typed;
+        assert_eq!(rows.position(&difference), None);
+        difference.kind = "input";
+        assert_eq!(rows.position(&difference), Some(0));
+        difference.detail = "BufferUnderflowException".to_owned();
+        assert_eq!(rows.position(&difference), None);
+    }
+
+    #[test]
+    fn a_row_with_a_cell_too_few_is_named_by_its_line() {
+        assert_eq!(Deviations::parse("\n| D1 | * | * | both | reads | Kafka | So. |\n").unwrap_err(), 2);
+    }
+}
