@@ -35,9 +35,8 @@ impl Partition {
     pub(crate) fn append(&self, mut batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
         let appended = {
             let Inner { log, producers } = &mut *lock(&self.inner);
-            if let Some(sequence) = batch.sequence
-                && let Some(before) = producers.check(sequence)?
-            {
+            let before = batch.sequence.map(|sequence| producers.check(sequence)).transpose()?;
+            if let Some(before) = before.flatten() {
                 return Ok(before);
             }
             let base_offset = log.end_offset();

@@ -12,7 +12,7 @@ use crate::topic_config::{SETTINGS, TopicConfig};
 /// Most partitions that one request creates, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
 
-pub(super) fn handle(state: &State, request: CreateTopicsRequest, _version: i16) -> CreateTopicsResponse {
+pub(super) fn handle(state: &State, request: CreateTopicsRequest) -> CreateTopicsResponse {
     let mut times: HashMap<&str, usize> = HashMap::new();
     request.topics.iter().for_each(|topic| *times.entry(&topic.name).or_default() += 1);
     let wanted = |topic: &CreatableTopic| match topic.assignments.len() {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn ask(state: &State, topics: Vec<CreatableTopic>) -> Vec<CreatableTopicResult> {
-        handle(state, CreateTopicsRequest { topics, ..Default::default() }, 7).topics
+        handle(state, CreateTopicsRequest { topics, ..Default::default() }).topics
     }
 
     fn code(topic: CreatableTopic) -> ErrorCode {
@@ -173,7 +173,7 @@ mod tests {
     fn validate_only_creates_nothing() {
         let state = state();
         let request = CreateTopicsRequest { topics: vec![topic("a", 3, 1)], validate_only: true, ..Default::default() };
-        let result = handle(&state, request, 7).topics.remove(0);
+        let result = handle(&state, request).topics.remove(0);
         assert_eq!((result.error_code, result.num_partitions), (ErrorCode::NONE, 3));
         assert!(result.topic_id.is_zero() && state.topics().is_empty());
     }

@@ -87,7 +87,7 @@ apis! { |state, request, version| {
     METADATA 0-13 MetadataRequest => metadata::handle(state, request, version);
     FIND_COORDINATOR 0-6 FindCoordinatorRequest => find_coordinator::handle(state, request, version);
     API_VERSIONS 0-5 ApiVersionsRequest => api_versions::handle(state, request, version);
-    CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics::handle(state, request, version);
+    CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics::handle(state, request);
     DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics::handle(state, request, version);
     INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id::handle(state, request);
     OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle(state, request);
