@@ -29,4 +29,4 @@ mod suite;
 pub use error::{Error, Result};
 pub use kafka::KafkaServer;
 pub use python::python_clients;
-pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, suite};
+pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, line, suite};

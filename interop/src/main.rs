@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use milena_interop::{Error, KafkaServer, Report, suite};
+use milena_broker::{Broker, BrokerConfig};
+use milena_interop::{Error, KafkaServer, Report, line, python_clients, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask interop [--only kafka | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
@@ -12,7 +13,7 @@ Runs the behaviour suite against Apache Kafka, which Maven fetches, and against 
 
   --only NAME            against one of the two
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
-  --skip-missing         say so and go on where Java, Maven or Python is not installed
+  --skip-missing         say so and go on where Java or Maven is not installed; without Python it always goes on
   FILTER                 only scenarios whose name contains this";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -87,6 +88,19 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
     if matches!(options.brokers, Brokers::All | Brokers::Kafka) {
         report = report.and(skippable(options, "kafka", kafka(options).await)?);
     }
+    if matches!(options.brokers, Brokers::All | Brokers::Embedded) {
+        report = report.and(embedded(options).await?);
+    }
+    Ok(report)
+}
+
+async fn embedded(options: &Options) -> milena_interop::Result<Report> {
+    let broker = Broker::start(BrokerConfig::default()).await.map_err(|error| Error::Other(error.to_string()))?;
+    let bootstrap = broker.bootstrap();
+    eprintln!("the embedded broker listens at {bootstrap}");
+    let report = suite("embedded", &bootstrap, &options.filter, &mut std::io::stdout()).await;
+    let report = report.and(clients("embedded", &bootstrap, options).await?);
+    broker.shutdown().await;
     Ok(report)
 }
 
@@ -97,9 +111,35 @@ async fn kafka(options: &Options) -> milena_interop::Result<Report> {
     let (bootstrap, apis, ms) = (kafka.bootstrap(), kafka.apis(), begun.elapsed().as_millis());
     eprintln!("Apache Kafka serves {apis} APIs at {bootstrap} after {ms} ms");
     let report = suite("kafka", &bootstrap, &options.filter, &mut std::io::stdout()).await;
+    let report = report.and(clients("kafka", &bootstrap, options).await?);
     if report.failed > 0 {
         eprintln!("the end of Kafka's log:\n{}", kafka.log());
     }
+    Ok(report)
+}
+
+/// Clients of others, one line for all of them; what they printed only when something is wrong.
+async fn clients(broker: &str, bootstrap: &str, options: &Options) -> milena_interop::Result<Report> {
+    const NAME: &str = "python_clients_read_what_each_other_wrote";
+    let mut report = Report::default();
+    if !NAME.contains(&options.filter) {
+        return Ok(report);
+    }
+    let begun = Instant::now();
+    let bootstrap = bootstrap.to_owned();
+    // Apart from the runtime, on which the embedded broker lives.
+    let outcome = tokio::task::spawn_blocking(move || python_clients(&bootstrap)).await;
+    let failure = match outcome.map_err(|panic| Error::Other(panic.to_string()))? {
+        Ok(_) => None,
+        // It cannot be tried here, which says nothing of the broker.
+        Err(error @ Error::Missing { .. }) => {
+            println!("{broker}::{NAME} ... skipped: {error}");
+            return Ok(report);
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    report.count(failure.is_none());
+    line(&mut std::io::stdout(), &format!("{broker}::{NAME}"), failure.map_or(Ok(()), Err), begun.elapsed());
     Ok(report)
 }
 

@@ -9,7 +9,10 @@ use crate::error::{Context, Error, Result};
 use crate::place;
 
 /// The packages, pinned: a new release of theirs is tried on purpose, not by chance.
-const PACKAGES: [&str; 2] = ["kafka-python==3.0.12", "confluent-kafka==2.16.1"];
+///
+/// kafka-python leaves snappy, lz4 and zstd to the last three.
+const PACKAGES: [&str; 5] =
+    ["kafka-python==3.0.12", "confluent-kafka==2.16.1", "lz4==4.4.5", "python-snappy==0.7.3", "zstandard==0.25.0"];
 
 /// Runs `interop/clients/python_clients.py` against the broker at `bootstrap`; gives what it printed.
 ///
@@ -40,9 +43,18 @@ fn environment() -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder).on(&folder)?;
     }
-    PYTHON.run(PYTHON.command().args(["-m", "venv"]).arg(&folder), "making a Python environment")?;
+    let made = PYTHON.run(PYTHON.command().args(["-m", "venv"]).arg(&folder), "making a Python environment");
+    // Some systems leave out of Python what makes environments.
+    made.map_err(|error| match error {
+        Error::Failed { output, .. } => Error::Missing {
+            program: "python3 -m venv",
+            reason: output.lines().last().unwrap_or_default().to_owned(),
+            advice: "install the package that brings it, such as python3-venv",
+        },
+        error => error,
+    })?;
     let output = Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=confluent-kafka"])
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"])
         .args(PACKAGES)
         .output()
         .on(&python)?;

@@ -1,6 +1,11 @@
 //! What every broker has to do alike, as a list of named scenarios.
 
 mod answers;
+mod common;
+mod fetch;
+mod offsets;
+mod produce;
+mod topics;
 
 use std::fmt;
 use std::future::Future;
@@ -50,7 +55,24 @@ macro_rules! scenarios {
 }
 
 /// All scenarios, in the order in which they run.
-pub const SCENARIOS: &[Scenario] = scenarios![answers::api_versions_are_told];
+pub const SCENARIOS: &[Scenario] = scenarios![
+    answers::api_versions_are_told,
+    answers::every_version_that_is_told_is_served,
+    topics::a_topic_is_created_described_and_deleted,
+    topics::each_topic_of_several_has_its_own_outcome,
+    topics::a_topic_is_not_created_twice,
+    topics::a_topic_that_is_not_there_is_an_error,
+    produce::each_codec_brings_back_what_was_sent,
+    produce::acks_none_has_no_answer_and_is_appended,
+    produce::a_batch_above_the_topics_limit_is_refused,
+    produce::the_brokers_time_replaces_the_producers_where_the_topic_says_so,
+    fetch::a_range_is_read_to_its_end,
+    fetch::the_first_batch_comes_whole_even_if_it_is_larger_than_allowed,
+    fetch::an_offset_that_is_not_there_is_an_error,
+    fetch::a_fetch_at_the_end_waits_for_the_next_record,
+    offsets::offsets_are_found_by_end_and_by_time,
+    offsets::offsets_of_several_partitions_come_in_the_order_asked,
+];
 
 /// How many scenarios held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +146,8 @@ async fn run(
     report
 }
 
-/// One line of the report. An output that is closed changes nothing about what held.
-pub(crate) fn line(output: &mut (dyn Write + Send), name: &str, outcome: Result<(), String>, took: Duration) {
+/// Writes one line of a report, and why when it did not hold. An output that is closed changes nothing about that.
+pub fn line(output: &mut (dyn Write + Send), name: &str, outcome: Result<(), String>, took: Duration) {
     let _ = match outcome {
         Ok(()) => writeln!(output, "{name} ... ok ({} ms)", took.as_millis()),
         Err(why) => {

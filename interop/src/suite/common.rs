@@ -1,0 +1,64 @@
+//! What scenarios share.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use milena_client::{Client, ClientConfig, NewTopic, RangeOptions, Record, Start, Stop};
+use milena_messages::ErrorCode;
+
+use super::{Failure, Outcome, Target};
+
+impl Target {
+    /// A client of its own.
+    pub(super) async fn client(&self) -> Result<Client, Failure> {
+        let config = ClientConfig {
+            bootstrap: self.bootstrap.split(',').map(str::to_owned).collect(),
+            client_id: "milena-interop".to_owned(),
+            deadline: Duration::from_secs(20),
+            unknown_topic_grace: Duration::from_millis(200),
+            ..ClientConfig::default()
+        };
+        Ok(Client::connect(config).await?)
+    }
+
+    /// A client, and a new topic of one partition named after the scenario.
+    pub(super) async fn client_and_topic(&self) -> Result<(Client, String), Failure> {
+        self.client_and_topic_with(&[]).await
+    }
+
+    /// As [`Target::client_and_topic`], with settings.
+    pub(super) async fn client_and_topic_with(&self, settings: &[(&str, &str)]) -> Result<(Client, String), Failure> {
+        let client = self.client().await?;
+        let mut topic = NewTopic::new(self.prefix.clone(), 1, 1);
+        for (name, value) in settings {
+            topic = topic.with_config(*name, *value);
+        }
+        let created = client.create_topic(topic).await?;
+        Ok((client, created.name))
+    }
+}
+
+/// Every record of partition 0.
+pub(super) async fn read_all(client: &Client, topic: &str) -> Result<Vec<Record>, Failure> {
+    let mut reader = client.fetch_range(topic, 0, Start::EARLIEST, Stop::End, RangeOptions::default()).await?;
+    Ok(reader.read_all().await?)
+}
+
+/// Both are equal.
+pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Outcome {
+    if found == wanted { Ok(()) } else { Err(format!("{what}: found {found:?}, wanted {wanted:?}").into()) }
+}
+
+/// It holds.
+pub(super) fn holds(what: impl Into<String>, it: bool) -> Outcome {
+    if it { Ok(()) } else { Err(what.into().into()) }
+}
+
+/// The broker refused with that code.
+pub(super) fn refused<T: Debug>(what: &str, result: milena_client::Result<T>, code: ErrorCode) -> Outcome {
+    match result {
+        Err(error) if error.code() == Some(code) => Ok(()),
+        Err(error) => Err(format!("{what}: wanted {code}, got: {error}").into()),
+        Ok(value) => Err(format!("{what}: wanted {code}, got {value:?}").into()),
+    }
+}
