@@ -35,9 +35,11 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Runs the binary of a package of the workspace.
+/// Runs the binary of a package of the workspace, in the folder that we were called in: paths in `args` count from there.
 pub(crate) fn package(root: &Path, package: &str, first: &[&str], args: &[&str]) -> Result<()> {
-    run(cargo(root).args(["run", "--quiet", "--package", package, "--"]).args(first).args(args))
+    let mut command = cargo(&std::env::current_dir()?);
+    command.args(["run", "--quiet", "--package", package, "--manifest-path"]).arg(root.join("Cargo.toml"));
+    run(command.arg("--").args(first).args(args))
 }
 
 fn shown(command: &Command) -> String {

@@ -1,0 +1,117 @@
+//! The report on the vectors, and the vectors anew: `cargo xtask conformance` and `cargo xtask vectors`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use milena_conformance::{rebuild, run};
+
+const USAGE: &str = "\
+usage: cargo xtask conformance [--vectors DIR]
+       cargo xtask vectors [--seed N] [--out DIR]
+
+The first holds both codecs against what Apache Kafka's classes wrote, read and refused, prints a table of the messages,
+and with the vectors of the repository writes the summary into conformance/README.md. It fails when a difference is not
+listed in conformance/deviations.md, or a listed one no longer occurs.
+
+The second lets Kafka's classes write the vectors anew; it needs Java 17 and Maven. The seed is 1 and the folder that of
+the repository unless said otherwise.";
+
+#[derive(Debug, PartialEq, Eq)]
+enum Order {
+    Report { vectors: Option<PathBuf> },
+    Vectors { seed: u64, out: Option<PathBuf> },
+    Help,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let order = match parse(&args) {
+        Ok(order) => order,
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match obey(&order) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Order, String> {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        return Ok(Order::Help);
+    }
+    let (name, rest) = args.split_first().ok_or("a command is missing")?;
+    let (mut vectors, mut seed, mut out) = (None, 1, None);
+    let mut rest = rest.iter();
+    while let Some(option) = rest.next() {
+        let mut value = || rest.next().ok_or_else(|| format!("{option} wants a value"));
+        match (name.as_str(), option.as_str()) {
+            ("report", "--vectors") => vectors = Some(PathBuf::from(value()?)),
+            ("vectors", "--out") => out = Some(PathBuf::from(value()?)),
+            ("vectors", "--seed") => seed = value()?.parse().map_err(|_| "--seed wants a number from 0".to_owned())?,
+            _ => return Err(format!("there is no option {option}")),
+        }
+    }
+    match name.as_str() {
+        "report" => Ok(Order::Report { vectors }),
+        "vectors" => Ok(Order::Vectors { seed, out }),
+        _ => Err(format!("there is no command {name}")),
+    }
+}
+
+/// Whether all is well.
+fn obey(order: &Order) -> Result<bool, Box<dyn std::error::Error>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match order {
+        Order::Help => println!("{USAGE}"),
+        Order::Vectors { seed, out } => {
+            let out = out.clone().unwrap_or_else(|| here.join("vectors"));
+            rebuild(here, *seed, &out)?;
+            println!("the vectors of seed {seed} are in {}", out.display());
+        }
+        Order::Report { vectors } => {
+            let report = run(vectors.as_deref().unwrap_or(&here.join("vectors")), &here.join("deviations.md"))?;
+            println!("{report}");
+            if vectors.is_none() && report.is_clean() {
+                let readme = here.join("README.md");
+                let old = std::fs::read_to_string(&readme)?;
+                let new = report.insert_summary(&old).ok_or("README.md has no place for the summary")?;
+                if new != old {
+                    std::fs::write(&readme, new)?;
+                    println!("wrote the summary into conformance/README.md");
+                }
+            }
+            return Ok(report.is_clean());
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Order, String> {
+        parse(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn orders_are_read_and_unknown_ones_refused() {
+        assert_eq!(parsed(&["report"]), Ok(Order::Report { vectors: None }));
+        assert_eq!(parsed(&["report", "--vectors", "d"]), Ok(Order::Report { vectors: Some("d".into()) }));
+        assert_eq!(parsed(&["vectors"]), Ok(Order::Vectors { seed: 1, out: None }));
+        let order = Order::Vectors { seed: 7, out: Some("d".into()) };
+        assert_eq!(parsed(&["vectors", "--seed", "7", "--out", "d"]), Ok(order));
+        assert_eq!(parsed(&["vectors", "--help"]), Ok(Order::Help));
+        for bad in [&[][..], &["fly"], &["report", "--seed", "7"], &["vectors", "--seed"], &["vectors", "--seed", "-1"]]
+        {
+            assert!(parsed(bad).is_err(), "{bad:?}");
+        }
+    }
+}
