@@ -247,8 +247,9 @@ impl BatchBuilder {
         if self.count > 0 && self.estimate(size) > self.max_size {
             return Err(full(size, self.max_size));
         }
-        self.buf.reserve(size - self.buf.len());
-        write_record(&mut self.buf, body, timestamp_delta, delta, record);
+        let start = self.buf.len();
+        self.buf.resize(size, 0);
+        write_record(&mut self.buf[start..], body, timestamp_delta, delta, record);
         self.count += 1;
         self.base_timestamp = Some(base_timestamp);
         self.max_timestamp = self.max_timestamp.max(timestamp);
@@ -359,40 +360,55 @@ fn body_size(timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) ->
     size
 }
 
-#[inline]
-fn put_varint(buf: &mut Vec<u8>, value: i64) {
-    let value = varint::zigzag64(value);
-    if value < 0x80 {
-        buf.push(value as u8);
-    } else {
-        varint::write_u64(buf, value);
-    }
+/// Fills the room that was made for a record, whose size is known: no look at the capacity with every byte.
+struct Fill<'a> {
+    room: &'a mut [u8],
+    pos: usize,
 }
 
-#[inline]
-fn put_part(buf: &mut Vec<u8>, part: Option<&[u8]>) {
-    match part {
-        Some(part) => {
-            put_varint(buf, part.len() as i64);
-            buf.extend_from_slice(part);
+impl Fill<'_> {
+    #[inline(always)]
+    fn varint(&mut self, value: i64) {
+        let mut value = varint::zigzag64(value);
+        while value >= 0x80 {
+            self.room[self.pos] = value as u8 | 0x80;
+            self.pos += 1;
+            value >>= 7;
         }
-        None => buf.push(1),
+        self.room[self.pos] = value as u8;
+        self.pos += 1;
+    }
+
+    #[inline(always)]
+    fn part(&mut self, part: Option<&[u8]>) {
+        match part {
+            Some(part) => {
+                self.varint(part.len() as i64);
+                self.room[self.pos..self.pos + part.len()].copy_from_slice(part);
+                self.pos += part.len();
+            }
+            None => self.varint(-1),
+        }
     }
 }
 
-fn write_record(buf: &mut Vec<u8>, body: usize, timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) {
-    put_varint(buf, body as i64);
-    buf.push(0);
-    put_varint(buf, timestamp_delta);
-    put_varint(buf, offset_delta.into());
-    put_part(buf, record.key());
-    put_part(buf, record.value());
+#[inline]
+fn write_record(room: &mut [u8], body: usize, timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) {
+    let mut fill = Fill { room, pos: 0 };
+    fill.varint(body as i64);
+    // Attributes.
+    fill.varint(0);
+    fill.varint(timestamp_delta);
+    fill.varint(offset_delta.into());
+    fill.part(record.key());
+    fill.part(record.value());
     let headers = record.headers();
-    put_varint(buf, headers.len() as i64);
+    fill.varint(headers.len() as i64);
     for (key, value) in headers {
-        put_part(buf, Some(key));
-        put_part(buf, value);
+        fill.part(Some(key));
+        fill.part(value);
     }
+    debug_assert_eq!(fill.pos, fill.room.len());
 }
 
 /// One batch of magic 2 of these records, at offsets from 0 on: what a producer sends.
