@@ -272,12 +272,23 @@ impl BatchBuilder {
         Ok(out.into())
     }
 
-    /// Appends the finished batch to `out`, and empties the builder for the next one: it goes on with the next offset and
+    /// Appends the finished batch to `out`, which is quickest when it is empty and was used before, and empties the builder for the next one: it goes on with the next offset and
     /// sequence number, all settings and its buffer kept.
     ///
     /// # Errors
     /// As [`BatchBuilder::build`]; nothing is appended then.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        if self.codec == Codec::None && out.is_empty() && out.capacity() >= self.buf.len() {
+            // The two buffers change places, and nothing is copied.
+            let mut buf = std::mem::take(&mut self.buf);
+            let result = self.finish(&mut buf);
+            self.buf = buf;
+            result?;
+            std::mem::swap(out, &mut self.buf);
+            self.buf.resize(v2::HEADER, 0);
+            self.reset();
+            return Ok(());
+        }
         let start = out.len();
         out.resize(start + v2::HEADER, 0);
         let result = self
