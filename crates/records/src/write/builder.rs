@@ -272,8 +272,8 @@ impl BatchBuilder {
         Ok(out.into())
     }
 
-    /// Appends the finished batch to `out`, which is quickest when it is empty and was used before, and empties the builder for the next one: it goes on with the next offset and
-    /// sequence number, all settings and its buffer kept.
+    /// Appends the finished batch to `out`, and empties the builder for the next one: it goes on with the next offset and
+    /// sequence number, all settings and its buffer kept. An `out` that is empty but has room is the quickest.
     ///
     /// # Errors
     /// As [`BatchBuilder::build`]; nothing is appended then.
