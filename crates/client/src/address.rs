@@ -32,7 +32,7 @@ impl Address {
         let Some((host, port)) = text.rsplit_once(':') else {
             return invalid("the port is missing, write host:port");
         };
-        let Ok(port) = port.parse() else {
+        let Ok(port) = port.parse::<u16>() else {
             return invalid("the port is not a number from 0 to 65535");
         };
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -42,7 +42,7 @@ impl Address {
         if bare.contains(':') && bare == host {
             return invalid("write an IPv6 address in brackets, as in [::1]:9092");
         }
-        Self::new(bare, port)
+        Self::new(bare, port.into())
     }
 
     /// The host without brackets.

@@ -7,6 +7,7 @@ use milena_messages::{ApiKey, ErrorCode, Request, VersionRange};
 use tokio::time::{Instant, timeout_at};
 
 use crate::address::Address;
+use crate::attempts::rounded;
 use crate::cache::Cache;
 use crate::config::ClientConfig;
 use crate::error::{ConnectCause, Error, Result};
@@ -247,7 +248,7 @@ impl Client {
     pub(crate) async fn link(&self, address: &Address, deadline: Instant) -> Result<Link> {
         let asked = Instant::now();
         timeout_at(deadline, self.link_slot(address)).await.unwrap_or_else(|_| {
-            let cause = ConnectCause::Timeout(deadline.duration_since(asked));
+            let cause = ConnectCause::Timeout(rounded(deadline.duration_since(asked)));
             Err(Error::Connect { address: Arc::clone(address.text()), cause })
         })
     }

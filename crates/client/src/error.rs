@@ -142,16 +142,19 @@ pub enum ConnectCause {
         /// Its text.
         message: String,
     },
-    /// It took too long to connect, or to hear which versions the broker speaks.
-    #[error("no answer within {0:?}")]
+    /// The connection took too long.
+    #[error("no connection within {0:?}")]
     Timeout(Duration),
     /// The peer accepted the connection and closed it when it was asked for its versions.
-    #[error(
-        "the peer closed the connection when asked for its versions: Kafka before 0.10 does so because it does not know \
-         ApiVersions, and cannot be spoken to yet; a port that wants TLS may do so too"
-    )]
+    #[error("the peer closed the connection when asked for its versions: {OLD}; a port that wants TLS may do so too")]
     ClosedOnApiVersions,
+    /// The peer accepted the connection and did not answer in time when it was asked for its versions.
+    #[error("the peer did not say within {0:?} which versions it speaks: {OLD}")]
+    SilentOnApiVersions(Duration),
 }
+
+/// What brokers without ApiVersions are.
+const OLD: &str = "Kafka before 0.10 does not know ApiVersions, and cannot be spoken to yet";
 
 impl Error {
     /// Whether trying the same again can help: the network failed, or the broker says that its trouble will pass.

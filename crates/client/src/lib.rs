@@ -1,4 +1,53 @@
-//! wip
+//! An async Kafka client on tokio, without C.
+//!
+//! A [`Client`] is a handle to a cluster: it finds the brokers from a few bootstrap addresses, speaks to each at the
+//! highest version that both sides have, follows partitions to their leaders, and opens connections again when they are
+//! gone. It works with every broker from Kafka 0.10 on.
+//!
+//! ```no_run
+//! use milena_client::{Acks, Client, ClientConfig, Codec, NewTopic, RangeOptions, Record, Start, Stop};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> milena_client::Result<()> {
+//! let config = ClientConfig { bootstrap: vec!["localhost:9092".to_owned()], ..ClientConfig::default() };
+//! let client = Client::connect(config).await?;
+//! client.create_topic(NewTopic::new("letters", 1, 1)).await?;
+//!
+//! let records = vec![Record::new("from", "Vienna"), Record::new("to", "Prague").with_header("stamp", "red")];
+//! let outcome = client.produce("letters", 0, Acks::All, Codec::Lz4, records).await?;
+//! println!("written at offset {:?}", outcome.base_offset);
+//!
+//! let mut reader = client.fetch_range("letters", 0, Start::EARLIEST, Stop::End, RangeOptions::default()).await?;
+//! while let Some(record) = reader.next().await? {
+//!     println!("{} {:?} {:?}", record.offset, record.key, record.value);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`Client`], [`ClientConfig`] | the handle, and how to reach a cluster |
+//! | [`Client::send`], [`Client::send_at`], [`Client::versions`], [`Target`] | any request of any API, to the broker of your choice |
+//! | [`Client::metadata`], [`Cluster`], [`Broker`], [`Topic`], [`Partition`] | who is there and who leads what |
+//! | [`Client::create_topic`], [`Client::create_topics`], [`Client::delete_topics`], [`NewTopic`], [`TopicOutcome`] | topics |
+//! | [`Client::produce`], [`Acks`], [`ProduceOutcome`] | one batch to one partition |
+//! | [`Client::fetch_range`], [`RangeReader`], [`RangeOptions`], [`Start`], [`Stop`] | records from one offset to another |
+//! | [`Client::fetch`], [`FetchOptions`], [`Fetched`], [`Isolation`] | one Fetch, batches as they came |
+//! | [`Client::offset`], [`Client::list_offsets`], [`OffsetSpec`], [`FoundOffset`] | offsets by end or time |
+//! | [`Observer`], [`Frame`], [`Direction`] | every frame as it passes |
+//! | [`Error`], [`ConnectCause`] | what went wrong, where, and whether it may pass |
+//! | [`Record`], [`Header`], [`Codec`] | from `milena-records` |
+//!
+//! # Time
+//!
+//! Three limits hold, all in [`ClientConfig`]: one for a connection, one for a request, one for a whole operation with
+//! its repetitions. [`Client::send`] tries once; everything else tries again as long as the error may pass and the
+//! operation's time lasts, and then says what the last attempt ran into.
+//!
+//! # Cancellation
+//!
+//! Every future may be dropped at any time. A request that was sent stays sent, and its answer is dropped when it comes.
 
 mod address;
 mod attempts;

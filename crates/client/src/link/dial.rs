@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use milena_connection::{ClientConfig as MachineConfig, ClientConnection};
 use milena_messages::ByteString;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::driver::Driver;
 use super::{Link, QUEUE};
@@ -23,27 +24,33 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Opens a connection and asks the broker which versions it speaks, all within the time to connect.
 pub(crate) async fn dial(address: Address, config: Arc<ClientConfig>) -> Result<Link> {
     let limit = config.connect_timeout;
-    timeout(limit, open(&address, &config)).await.unwrap_or_else(|_| {
-        Err(Error::Connect { address: Arc::clone(address.text()), cause: ConnectCause::Timeout(limit) })
-    })
+    let deadline = Instant::now() + limit;
+    let late = |cause| Error::Connect { address: Arc::clone(address.text()), cause };
+    let stream =
+        timeout_at(deadline, connect(&address)).await.unwrap_or_else(|_| Err(late(ConnectCause::Timeout(limit))))?;
+    timeout_at(deadline, start(stream, address.text(), &config))
+        .await
+        .unwrap_or_else(|_| Err(late(ConnectCause::SilentOnApiVersions(limit))))
 }
 
-async fn open(address: &Address, config: &ClientConfig) -> Result<Link> {
-    let stream = connect(address).await?;
-    let name = Arc::clone(address.text());
+/// Asks the broker at the other end of a stream which versions it speaks, and hands the stream to a task.
+pub(super) async fn start<S>(stream: S, name: &Arc<str>, config: &ClientConfig) -> Result<Link>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
     let machine = ClientConnection::new(MachineConfig {
         client_id: Some(ByteString::from(config.client_id.as_str())),
         max_frame: config.max_frame,
         ..MachineConfig::default()
     });
-    let tap = config.observer.clone().map(|observer| Tap::new(observer, Arc::clone(&name), config.max_frame));
-    let mut driver = Driver::new(stream, machine, Arc::clone(&name), tap);
+    let tap = config.observer.clone().map(|observer| Tap::new(observer, Arc::clone(name), config.max_frame));
+    let mut driver = Driver::new(stream, machine, Arc::clone(name), tap);
     driver.negotiate().await?;
     let versions = Arc::new(driver.machine().versions().cloned().unwrap_or_default());
-    tracing::debug!(address = &*name, apis = versions.iter().len(), "connected");
+    tracing::debug!(address = &**name, apis = versions.iter().len(), "connected");
     let (commands, queue) = mpsc::channel(QUEUE);
     tokio::spawn(driver.run(queue));
-    Ok(Link { address: name, versions, commands })
+    Ok(Link { address: Arc::clone(name), versions, commands })
 }
 
 async fn connect(address: &Address) -> Result<TcpStream> {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Command, Failure};
+use crate::attempts::rounded;
 use crate::error::{ConnectCause, Error, Result};
 use crate::observer::Tap;
 
@@ -37,6 +38,8 @@ pub(super) struct Driver<S> {
     waiting: HashMap<i32, Waiting>,
     /// Requests that get none, with their last byte's distance from the front of `output`.
     flushing: VecDeque<(usize, Waiting)>,
+    /// Whether anything but ApiVersions was answered.
+    answered: bool,
 }
 
 struct Waiting {
@@ -77,6 +80,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             unwritten: 0,
             waiting: HashMap::new(),
             flushing: VecDeque::new(),
+            answered: false,
         }
     }
 
@@ -121,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
         }
         let flushing = std::mem::take(&mut self.flushing).into_iter().map(|(_, waiting)| waiting);
         for waiting in std::mem::take(&mut self.waiting).into_values().chain(flushing) {
-            let _ = waiting.reply.send(Err(Failure::Error(end.error(&self.address, waiting.api))));
+            let _ = waiting.reply.send(Err(Failure::Error(end.error(&self.address, waiting.api, self.answered))));
         }
         while let Some(command) = commands.recv().await {
             let _ = command.reply.send(Err(Failure::NotSent));
@@ -253,6 +257,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             match event {
                 ClientEvent::Negotiated(_) => {}
                 ClientEvent::Answer(answer) => {
+                    self.answered = true;
                     if let Some(waiting) = self.waiting.remove(&answer.correlation_id) {
                         let _ = waiting.reply.send(Ok(Some(answer)));
                     }
@@ -280,17 +285,20 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
     }
 
     fn late(&self, waiting: Waiting) {
-        let after = waiting.deadline.duration_since(waiting.asked);
+        let after = rounded(waiting.deadline.duration_since(waiting.asked));
         let error = Error::Timeout { address: Arc::clone(&self.address), api: waiting.api, after };
         let _ = waiting.reply.send(Err(Failure::Error(error)));
     }
 }
 
 impl End {
-    fn error(&self, address: &Arc<str>, api: ApiKey) -> Error {
+    fn error(&self, address: &Arc<str>, api: ApiKey, answered: bool) -> Error {
         let address = Arc::clone(address);
         match self {
-            Self::Done | Self::Eof => Error::Closed { address, api, cause: None },
+            Self::Done | Self::Eof => {
+                let hint = "it has answered nothing but ApiVersions, as a port does that wants SASL first";
+                Error::Closed { address, api, cause: (!answered).then(|| hint.to_owned()) }
+            }
             Self::Io(error) => Error::Closed { address, api, cause: Some(error.to_string()) },
             Self::Machine(error) => Error::machine(&address, error.clone()),
         }

@@ -2,6 +2,8 @@
 
 mod dial;
 mod driver;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub(crate) use dial::{dial, first_of};
 
+use crate::attempts::rounded;
 use crate::error::{Error, Result};
 
 /// Requests that may wait for the task before senders wait too.
@@ -86,7 +89,7 @@ impl Link {
         let late = || Error::Timeout {
             address: Arc::clone(&self.address),
             api: R::API_KEY,
-            after: deadline.duration_since(asked),
+            after: rounded(deadline.duration_since(asked)),
         };
         match timeout_at(deadline, self.commands.send(command)).await {
             Err(_) => return Err(Failure::Error(late())),

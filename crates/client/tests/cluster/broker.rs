@@ -1,0 +1,184 @@
+//! A scripted broker on a real socket: the test says, request by request, what it does.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use milena_client::{Client, ClientConfig};
+use milena_connection::{IncomingRequest, ServerConfig, ServerConnection};
+use milena_messages::api_versions::response::ApiVersion;
+use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
+use milena_messages::{
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, MetadataRequest, MetadataResponse, Request, Uuid,
+    VersionRange,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub(crate) const TOPIC: &str = "letters";
+pub(crate) const TOPIC_ID: Uuid = Uuid::from_bytes([7; 16]);
+
+type Write = Box<dyn FnOnce(&mut ServerConnection, &IncomingRequest) + Send>;
+type Script = Box<dyn FnMut(usize, &IncomingRequest) -> Act + Send>;
+
+/// What the broker does about a request.
+pub(crate) enum Act {
+    Answer(Write),
+    /// Keeps the connection open and never answers.
+    Silence,
+    /// Ends its own direction of the connection alone.
+    HalfClose,
+}
+
+pub(crate) fn answer<R: Request>(response: R::Response) -> Act
+where
+    R::Response: Send + 'static,
+{
+    Act::Answer(Box::new(move |machine, request| machine.respond::<R>(request, &response).unwrap()))
+}
+
+/// A broker with node id 1 that leads `letters`, partitions 0 and 1.
+pub(crate) struct Broker {
+    pub(crate) address: String,
+    seen: Arc<Mutex<Vec<ApiKey>>>,
+}
+
+impl Broker {
+    /// Answers ApiVersions and Metadata on its own. The script gets all else, with the how-manieth request of its API it
+    /// is, from 0.
+    pub(crate) async fn start(script: impl FnMut(usize, &IncomingRequest) -> Act + Send + 'static) -> Self {
+        Self::with_versions(ApiKey::all().map(|api| (api, api.versions())).collect(), script).await
+    }
+
+    pub(crate) async fn with_versions(
+        versions: Vec<(ApiKey, VersionRange)>,
+        script: impl FnMut(usize, &IncomingRequest) -> Act + Send + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let script: Arc<Mutex<(Script, HashMap<ApiKey, usize>)>> =
+            Arc::new(Mutex::new((Box::new(script), HashMap::new())));
+        let kept = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, seen, versions) = (Arc::clone(&script), Arc::clone(&kept), versions.clone());
+                tokio::spawn(serve(stream, port, versions, move |request| {
+                    seen.lock().unwrap().push(request.api_key);
+                    let mut script = script.lock().unwrap();
+                    let (script, counts) = &mut *script;
+                    let count = counts.entry(request.api_key).or_default();
+                    let nth = *count;
+                    *count += 1;
+                    script(nth, request)
+                }));
+            }
+        });
+        Self { address: format!("127.0.0.1:{port}"), seen }
+    }
+
+    pub(crate) fn config(&self) -> ClientConfig {
+        ClientConfig { bootstrap: vec![self.address.clone()], ..ClientConfig::default() }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.config()).await.unwrap()
+    }
+
+    /// How many requests of an API came in.
+    pub(crate) fn seen(&self, api: ApiKey) -> usize {
+        self.seen.lock().unwrap().iter().filter(|seen| **seen == api).count()
+    }
+}
+
+/// The Metadata that a broker at that port gives.
+pub(crate) fn metadata(port: u16, with_topic: bool) -> MetadataResponse {
+    let partition = |partition_index| MetadataResponsePartition {
+        partition_index,
+        leader_id: 1,
+        leader_epoch: 3,
+        ..Default::default()
+    };
+    let topic = MetadataResponseTopic {
+        name: Some(TOPIC.into()),
+        topic_id: TOPIC_ID,
+        partitions: vec![partition(0), partition(1)],
+        ..Default::default()
+    };
+    let unknown = MetadataResponseTopic {
+        name: Some(TOPIC.into()),
+        error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        ..Default::default()
+    };
+    MetadataResponse {
+        brokers: vec![MetadataResponseBroker {
+            node_id: 1,
+            host: "127.0.0.1".into(),
+            port: port.into(),
+            ..Default::default()
+        }],
+        controller_id: 1,
+        topics: vec![if with_topic { topic } else { unknown }],
+        ..Default::default()
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    port: u16,
+    versions: Vec<(ApiKey, VersionRange)>,
+    mut script: impl FnMut(&IncomingRequest) -> Act,
+) {
+    let mut machine = ServerConnection::new(ServerConfig::serving(versions.iter().copied()));
+    loop {
+        while let Ok(Some(request)) = machine.poll() {
+            let act = match (request.api_key, script(&request)) {
+                (ApiKey::API_VERSIONS, _) => {
+                    let entry = |(api_key, range): &(ApiKey, VersionRange)| ApiVersion {
+                        api_key: *api_key,
+                        min_version: range.min(),
+                        max_version: range.max(),
+                        ..Default::default()
+                    };
+                    let api_keys = versions.iter().map(entry).collect();
+                    answer::<ApiVersionsRequest>(ApiVersionsResponse { api_keys, ..Default::default() })
+                }
+                (ApiKey::METADATA, Act::Silence) => answer::<MetadataRequest>(metadata(port, true)),
+                (_, act) => act,
+            };
+            match act {
+                Act::Answer(write) => write(&mut machine, &request),
+                Act::Silence => {}
+                Act::HalfClose => stream.shutdown().await.unwrap(),
+            }
+        }
+        for segment in machine.take_output() {
+            if stream.write_all(&segment).await.is_err() {
+                return;
+            }
+        }
+        match stream.read_buf(machine.input()).await {
+            Ok(count) if count > 0 => {}
+            _ => return,
+        }
+    }
+}
+
+/// Not a broker: says these bytes to whoever connects and asks something, and closes.
+pub(crate) async fn not_a_broker(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut asked = [0; 1000];
+            let _ = stream.read(&mut asked).await;
+            let _ = stream.write_all(bytes).await;
+        }
+    });
+    address
+}
+
+/// An address where nobody listens.
+pub(crate) async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap().to_string()
+}
