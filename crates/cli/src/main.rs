@@ -3,15 +3,20 @@
 //! Each command is a module of [`command`]; what they share is how bytes come in ([`input`]), how data goes out
 //! ([`output`], [`table`]) and how they fail ([`failure`]).
 
+mod brief;
 mod cli;
 mod command;
+mod conversation;
 mod failure;
 mod frame;
 mod input;
 #[cfg(test)]
 mod laws;
+mod network;
 mod output;
+mod record;
 mod table;
+mod time;
 
 use std::process::ExitCode;
 

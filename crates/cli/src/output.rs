@@ -69,3 +69,39 @@ pub(crate) fn terminal_width() -> usize {
         false => usize::MAX,
     }
 }
+
+/// Colours, where there is a terminal that wants them.
+#[derive(Clone, Copy)]
+pub(crate) struct Paint(bool);
+
+impl Paint {
+    pub(crate) const CYAN: u8 = 36;
+    pub(crate) const GREEN: u8 = 32;
+
+    /// As stdout wants it.
+    pub(crate) fn stdout() -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self(io::stdout().is_terminal() && !unwanted)
+    }
+
+    /// None at all.
+    pub(crate) fn none() -> Self {
+        Self(false)
+    }
+
+    pub(crate) fn color(self, color: u8, text: &str) -> String {
+        self.code(&color.to_string(), text)
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.code("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.code("2", text)
+    }
+
+    fn code(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}

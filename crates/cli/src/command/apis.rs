@@ -1,25 +1,29 @@
 use clap::Args;
+use milena_client::Target;
 use milena_messages::ApiKey;
 use milena_schema::{Api, Spec};
 use serde_json::{Value, json};
 
 use crate::failure::Result;
+use crate::network::{Patience, block_on};
 use crate::output;
 use crate::table::Table;
 
 const EXAMPLES: &str = "Examples:
   milena apis                                      all 95 of them
   milena apis Fetch ListOffsets                    some of them, by name or key
+  milena apis --bootstrap localhost:9092           and what a broker speaks of them
   milena apis --json | jq '.[] | select(.key == 18)'
 
-Columns: VERSIONS are those that milena speaks, which is every one ever released. FLEXIBLE are those
-with compact lengths and tagged fields (KIP-482). KAFKA is what the newest release serves; `none`
-means that it dropped the API. SINCE is the release that brought the API.";
+Columns: VERSIONS are those that milena speaks, which is every one ever released. FLEXIBLE are
+those with compact lengths and tagged fields (KIP-482). KAFKA is what the newest release serves;
+`none` means that it dropped the API. SINCE is the release that brought the API. With --bootstrap,
+BROKER is what the broker says that it speaks, and COMMON the version that the two would choose.";
 
 /// List the APIs of the protocol with their versions
 ///
 /// Each request names its API by a number, the key, and the version of the layout that follows. This lists what there is,
-/// which versions have which form, and what the newest Apache Kafka still serves.
+/// which versions have which form, and what the newest Apache Kafka still serves; or, with --bootstrap, what a broker does.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Apis {
@@ -27,9 +31,16 @@ pub(crate) struct Apis {
     #[arg(value_name = "API")]
     apis: Vec<String>,
 
+    /// Brokers to ask first; one that answers is enough
+    #[arg(long, short, value_name = "HOST:PORT", value_delimiter = ',')]
+    bootstrap: Vec<String>,
+
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    patience: Patience,
 }
 
 impl Apis {
@@ -39,6 +50,9 @@ impl Apis {
             true => spec.apis.iter().collect(),
             false => self.apis.iter().map(|name| Ok(spec.api_named(name)?)).collect::<Result<Vec<&Api>>>()?,
         };
+        if !self.bootstrap.is_empty() {
+            return self.compare(apis);
+        }
         if self.json {
             return output::print_json(&apis.into_iter().map(to_json).collect());
         }
@@ -52,6 +66,41 @@ impl Apis {
                 api.flexible.intersect(api.versions).to_string(),
                 ApiKey(api.key).newest_kafka_versions().to_string(),
                 since(api).to_owned(),
+            ]);
+        }
+        output::print(&table.render())
+    }
+
+    /// What we speak beside what a broker does.
+    fn compare(self, apis: Vec<&Api>) -> Result {
+        let theirs = block_on(async {
+            let client = self.patience.connect(self.bootstrap.clone()).await?;
+            Ok(client.versions(Target::Any).await?)
+        })?;
+        // A broker may know APIs that no release we know of has.
+        let unknown = theirs.iter().filter(|(key, _)| self.apis.is_empty() && key.name().is_none());
+        let rows = apis.iter().map(|api| ApiKey(api.key)).chain(unknown.map(|(key, _)| key));
+        let rows = rows.map(|key| (key, theirs.of(key), theirs.pick(key).ok()));
+        if self.json {
+            let json = rows.map(|(key, broker, common)| {
+                json!({
+                    "key": key.0,
+                    "name": key.name(),
+                    "versions": key.versions().to_string(),
+                    "broker": broker.to_string(),
+                    "common": common,
+                })
+            });
+            return output::print_json(&json.collect());
+        }
+        let mut table = Table::new(&[">KEY", "NAME", "VERSIONS", "BROKER", "COMMON"]);
+        for (key, broker, common) in rows {
+            table.row(vec![
+                key.0.to_string(),
+                key.name().unwrap_or("?").to_owned(),
+                key.versions().to_string(),
+                broker.to_string(),
+                common.map_or("none".to_owned(), |version| version.to_string()),
             ]);
         }
         output::print(&table.render())

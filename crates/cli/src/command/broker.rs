@@ -1,0 +1,108 @@
+use clap::Args;
+use milena_broker::{Broker as Embedded, BrokerConfig};
+use serde_json::json;
+
+use crate::failure::{Failure, Result};
+use crate::network::block_on;
+use crate::output;
+
+const EXAMPLES: &str = "Examples:
+  milena broker                                    at localhost:9092, until Ctrl-C
+  milena broker --port 0 --json                    at a free port, which it prints
+  milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
+
+Everything is in memory and gone at the end. Clients see a cluster of one node. `milena apis
+--bootstrap localhost:9092` shows what it speaks.";
+
+/// Start a Kafka broker in memory, for tests
+///
+/// Takes connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce to
+/// it, fetch from it and manage topics on it; groups and transactions are not there yet.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Broker {
+    /// Address to listen at
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    host: String,
+
+    /// Port to listen at; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 9092)]
+    port: u16,
+
+    /// Where clients are told to connect to, if not there
+    #[arg(long, value_name = "HOST:PORT", value_parser = advertised)]
+    advertise: Option<(String, u16)>,
+
+    /// How many partitions a topic has that does not say it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    partitions: i32,
+
+    /// Do not create topics that somebody asks for
+    #[arg(long)]
+    no_auto_create: bool,
+
+    /// Id of the node
+    #[arg(long, value_name = "ID", default_value_t = 1)]
+    node_id: i32,
+
+    /// Print JSON: an object with the address
+    #[arg(long)]
+    json: bool,
+
+    /// Tell on stderr what goes on
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn advertised(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').ok_or("an address is HOST:PORT")?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is no port"))?))
+}
+
+impl Broker {
+    pub(crate) fn run(self) -> Result {
+        if self.verbose {
+            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).try_init();
+        }
+        let (advertised_host, advertised_port) = self.advertise.clone().unzip();
+        let config = BrokerConfig {
+            host: self.host.clone(),
+            port: self.port,
+            advertised_host,
+            advertised_port,
+            node_id: self.node_id,
+            default_partitions: self.partitions,
+            auto_create_topics: !self.no_auto_create,
+            ..BrokerConfig::default()
+        };
+        block_on(async {
+            let broker = Embedded::start(config)
+                .await
+                .map_err(|error| Failure::failed(&error).hint("--port 0 takes a free port"))?;
+            match self.json {
+                true => output::print(&format!("{}\n", json!({ "bootstrap": broker.bootstrap() })))?,
+                false => output::print(&format!("{}\n", broker.bootstrap()))?,
+            }
+            stopped().await.map_err(|error| Failure::failed(format!("cannot wait for signals: {error}")))?;
+            broker.shutdown().await;
+            Ok(())
+        })
+    }
+}
+
+/// Waits for Ctrl-C, or for whoever ends processes politely.
+#[cfg(unix)]
+async fn stopped() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn stopped() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

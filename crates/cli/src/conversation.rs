@@ -1,0 +1,153 @@
+//! What a client and its brokers say to each other, a frame a line.
+
+use std::io::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+use milena_client::{Direction, Frame, Observer};
+use milena_schema::Spec;
+use serde_json::{Value, json};
+
+use crate::brief::brief;
+use crate::output::{self, Paint};
+use crate::table::wrap;
+
+/// Characters of a line.
+const WIDTH: usize = 100;
+
+/// Where the content of a frame begins.
+const CONTENT: usize = 42;
+
+/// Lines that the content of one frame may take.
+const LINES: usize = 4;
+
+/// Two characters that no message has in this order, and that do not break.
+const GLUE: &str = ":\u{e000}";
+
+/// Prints frames as they come by, and counts them.
+pub(crate) struct Conversation {
+    how: How,
+    told: Mutex<Told>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    /// On stderr, without content.
+    Aside,
+    /// On stdout, for people.
+    Text,
+    /// On stdout, as JSON lines.
+    Json,
+}
+
+/// What there was so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) frames: usize,
+    pub(crate) bytes_sent: usize,
+    pub(crate) bytes_received: usize,
+    /// What kept stdout from being written to.
+    failed: Option<io::ErrorKind>,
+}
+
+impl Conversation {
+    /// For `--verbose`.
+    pub(crate) fn to_stderr() -> Self {
+        Self { how: How::Aside, told: Mutex::default() }
+    }
+
+    /// With what is in the frames.
+    pub(crate) fn to_stdout(json: bool) -> Self {
+        Self { how: if json { How::Json } else { How::Text }, told: Mutex::default() }
+    }
+
+    /// What there was so far.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    pub(crate) fn told(&self) -> io::Result<Told> {
+        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.failed {
+            Some(kind) => Err(kind.into()),
+            None => Ok(told),
+        }
+    }
+}
+
+impl Observer for Conversation {
+    fn frame(&self, frame: &Frame) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.frames += 1;
+        match frame.direction {
+            Direction::Sent => told.bytes_sent += frame.size,
+            Direction::Received => told.bytes_received += frame.size,
+        }
+        let result = match self.how {
+            How::Aside => writeln!(io::stderr(), "{}  {}", line(frame, Paint::none()), frame.address),
+            How::Text => io::stdout().write_all(text(frame).as_bytes()),
+            How::Json => writeln!(io::stdout(), "{}", to_json(frame)),
+        };
+        if let Err(error) = result {
+            told.failed.get_or_insert(error.kind());
+        }
+    }
+}
+
+/// The content of a frame as JSON.
+fn content(frame: &Frame) -> Result<Value, String> {
+    let api = frame.api_key.name().ok_or("an API that no release has")?;
+    let suffix = if frame.direction == Direction::Sent { "Request" } else { "Response" };
+    let message = Spec::kafka().message(&format!("{api}{suffix}")).map_err(|error| error.to_string())?;
+    let decoded = message.decode(frame.body.clone(), frame.api_version).map_err(|error| error.to_string())?;
+    Ok(decoded.json)
+}
+
+fn line(frame: &Frame, paint: Paint) -> String {
+    let (arrow, color) = match frame.direction {
+        Direction::Sent => ("→", Paint::CYAN),
+        Direction::Received => ("←", Paint::GREEN),
+    };
+    let name = format!("{} v{}", frame.api_key, frame.api_version);
+    let id = format!("#{}", frame.correlation_id);
+    format!("  {} {name:<20} {id:>4} {:>8} B", paint.color(color, arrow), frame.size)
+}
+
+fn text(frame: &Frame) -> String {
+    let content = match content(frame) {
+        Ok(json) => brief(&json),
+        Err(what) => format!("({what})"),
+    };
+    let paint = Paint::stdout();
+    // A name and its value stay in one line.
+    let together = content.replace(": ", GLUE);
+    let mut lines: Vec<String> =
+        wrap(&together, WIDTH - CONTENT).into_iter().map(|line| line.replace(GLUE, ": ")).collect();
+    if lines.len() > LINES {
+        lines.truncate(LINES);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{} …", output::short(last, WIDTH - CONTENT - 2));
+        }
+    }
+    let mut text = line(frame, paint);
+    for (index, line) in lines.iter().enumerate() {
+        let indent = if index == 0 { "   ".to_owned() } else { " ".repeat(CONTENT) };
+        text.push_str(&format!("{indent}{}\n", paint.dim(line)));
+    }
+    text
+}
+
+fn to_json(frame: &Frame) -> Value {
+    let (body, error) = match content(frame) {
+        Ok(json) => (json, Value::Null),
+        Err(what) => (Value::Null, json!(what)),
+    };
+    json!({
+        "direction": if frame.direction == Direction::Sent { "sent" } else { "received" },
+        "address": &*frame.address,
+        "api": frame.api_key.to_string(),
+        "version": frame.api_version,
+        "correlationId": frame.correlation_id,
+        "size": frame.size,
+        "body": body,
+        "error": error,
+    })
+}

@@ -1,0 +1,153 @@
+//! What all commands that talk to brokers have in common.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use milena_client::{Client, ClientConfig, ConnectCause, Error, Observer};
+use milena_messages::ErrorCode;
+use tokio::runtime::Runtime;
+
+use crate::conversation::Conversation;
+use crate::failure::{Failure, Result};
+
+/// Where the cluster is, and how long to try.
+#[derive(Args, Debug)]
+pub(crate) struct Network {
+    /// Brokers to ask first; one that answers is enough
+    #[arg(long, short, value_name = "HOST:PORT", value_delimiter = ',', default_value = "localhost:9092")]
+    bootstrap: Vec<String>,
+
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// How long to try, and how much to say.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Patience {
+    /// Give up after this time, such as 500ms, 10s or 2m
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    timeout: Duration,
+
+    /// Tell on stderr which frames are sent and received
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+impl Network {
+    /// A connection to the cluster.
+    pub(crate) async fn connect(&self) -> Result<Client> {
+        self.patience.connect(self.bootstrap.clone()).await
+    }
+}
+
+impl Patience {
+    /// A connection to a cluster.
+    pub(crate) async fn connect(&self, bootstrap: Vec<String>) -> Result<Client> {
+        let observer = self.verbose.then(|| Arc::new(Conversation::to_stderr()) as Arc<dyn Observer>);
+        if self.verbose {
+            // Somebody who set one up before keeps it.
+            let _ = tracing_subscriber::fmt().with_writer(io::stderr).without_time().try_init();
+        }
+        Ok(Client::connect(self.config(bootstrap, observer)).await?)
+    }
+
+    /// The configuration of a client.
+    pub(crate) fn config(&self, bootstrap: Vec<String>, observer: Option<Arc<dyn Observer>>) -> ClientConfig {
+        ClientConfig {
+            bootstrap: bootstrap.into_iter().map(with_port).collect(),
+            connect_timeout: self.timeout,
+            request_timeout: self.timeout,
+            deadline: self.timeout,
+            unknown_topic_grace: self.timeout.min(Duration::from_secs(1)),
+            observer,
+            ..ClientConfig::default()
+        }
+    }
+}
+
+/// Kafka's usual port, for a host without one.
+fn with_port(address: String) -> String {
+    let host_only = !address.contains(':') || address.ends_with(']');
+    if host_only { format!("{address}:9092") } else { address }
+}
+
+/// Runs until it is done; one thread is enough for a command line.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    runtime()?.block_on(work)
+}
+
+fn runtime() -> Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
+}
+
+/// A number with a unit; seconds without one.
+pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("no unit `{unit}`, there are ms, s, m and h")),
+    };
+    let number: f64 = number.parse().map_err(|_| "a time is a number with a unit, such as 500ms or 10s".to_owned())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::failed(&error);
+        match hint(&error) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// What to do about an error, where there is something to say.
+fn hint(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Deadline { last, .. } => hint(last),
+        Error::Unreachable(errors) => errors.first().and_then(hint),
+        Error::Connect { cause: ConnectCause::Io { kind: io::ErrorKind::ConnectionRefused, .. }, .. } => {
+            Some("nothing listens there; `milena broker` starts a broker, --bootstrap names another")
+        }
+        Error::Connect { cause: ConnectCause::Timeout(_), .. } | Error::Timeout { .. } => {
+            Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
+        }
+        Error::Connect { .. } => Some("--bootstrap HOST:PORT names a broker to ask first"),
+        Error::Broker { code, .. } => match *code {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+                Some("`milena topics list` shows what there is, `milena topics create` makes it")
+            }
+            ErrorCode::OFFSET_OUT_OF_RANGE => Some("`milena offsets` shows which offsets there are"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "10 parsecs", "-1s", "nan", "1e300s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_host_alone_has_the_usual_port() {
+        assert_eq!(with_port("kafka".into()), "kafka:9092");
+        assert_eq!(with_port("[::1]".into()), "[::1]:9092");
+        assert_eq!(with_port("kafka:1".into()), "kafka:1");
+    }
+}
