@@ -188,11 +188,16 @@ impl Reader {
     fn take(&mut self, start: usize, len: i32) -> Result<Bytes> {
         let len = len as usize;
         if len > self.remaining() {
-            return Err(Error::malformed(start, format!("length {len}, but {} bytes left", self.remaining())));
+            return Err(self.too_long(start, len));
         }
         let bytes = self.buf.slice(self.pos..self.pos + len);
         self.pos += len;
         Ok(bytes)
+    }
+
+    #[cold]
+    fn too_long(&self, start: usize, len: usize) -> Error {
+        Error::malformed(start, format!("length {len}, but {} bytes left", self.remaining()))
     }
 
     #[inline]
@@ -262,11 +267,15 @@ impl Reader {
         }
         let count = count as usize;
         if count > self.remaining() {
-            let message = format!("array of {count} elements, but {} bytes left", self.remaining());
-            return Err(Error::malformed(start, message));
+            return Err(self.too_many(start, count));
         }
         self.charge(start, count, memory)?;
         Ok(Some(count))
+    }
+
+    #[cold]
+    fn too_many(&self, start: usize, count: usize) -> Error {
+        Error::malformed(start, format!("array of {count} elements, but {} bytes left", self.remaining()))
     }
 
     #[inline]
@@ -276,15 +285,16 @@ impl Reader {
                 self.budget = budget;
                 Ok(())
             }
-            None => Err(Error::new(
-                ErrorKind::LimitExceeded,
-                format!(
-                    "{count} elements of {memory} bytes are more than the {} bytes this message may still cost",
-                    self.budget
-                ),
-            )
-            .with_offset(start)),
+            None => Err(self.too_dear(start, count, memory)),
         }
+    }
+
+    #[cold]
+    fn too_dear(&self, start: usize, count: usize, memory: usize) -> Error {
+        let budget = self.budget;
+        let message =
+            format!("{count} elements of {memory} bytes are more than the {budget} bytes this message may still cost");
+        Error::new(ErrorKind::LimitExceeded, message).with_offset(start)
     }
 
     /// An array that may not be null.
@@ -293,7 +303,7 @@ impl Reader {
         let start = self.pos;
         match self.nullable_array(flexible, read)? {
             Some(array) => Ok(array),
-            None => Err(Error::malformed(start, "null array where null is not allowed")),
+            None => Err(null_array(start)),
         }
     }
 
@@ -317,27 +327,47 @@ impl Reader {
     }
 
     /// An array of int32 that may not be null.
+    #[inline]
     pub fn int32s(&mut self, flexible: bool) -> Result<Int32s> {
         let start = self.pos;
-        match self.nullable_int32s(flexible)? {
-            Some(array) => Ok(array),
-            None => Err(Error::malformed(start, "null array where null is not allowed")),
+        match self.count(flexible, size_of::<i32>())? {
+            Some(count) => self.int32s_of(start, count),
+            None => Err(null_array(start)),
         }
     }
 
     /// An array of int32 that may be null.
+    #[inline]
     pub fn nullable_int32s(&mut self, flexible: bool) -> Result<Option<Int32s>> {
         let start = self.pos;
-        let Some(count) = self.count(flexible, size_of::<i32>())? else {
-            return Ok(None);
-        };
+        match self.count(flexible, size_of::<i32>())? {
+            Some(count) => self.int32s_of(start, count).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn int32s_of(&mut self, start: usize, count: usize) -> Result<Int32s> {
+        let rest = &self.buf[self.pos..];
+        // As many as fit inside are read at once, however few are wanted of them: no loop over the usual replica list.
+        if let (0..=4, Some(bytes)) = (count, rest.first_chunk::<16>()) {
+            self.pos += count * 4;
+            let mut values = [0; 4];
+            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(4)) {
+                *value = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
+            return Ok(Int32s::from_buf_and_len(values, count));
+        }
+        self.many_int32s(start, count).map(Int32s::from_vec)
+    }
+
+    #[inline(never)]
+    fn many_int32s(&mut self, start: usize, count: usize) -> Result<Vec<i32>> {
         let Some(bytes) = self.buf[self.pos..].get(..count * 4) else {
             return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", self.remaining())));
         };
         self.pos += count * 4;
-        Ok(Some(
-            bytes.chunks_exact(4).map(|value| i32::from_be_bytes([value[0], value[1], value[2], value[3]])).collect(),
-        ))
+        Ok(bytes.chunks_exact(4).map(|value| i32::from_be_bytes([value[0], value[1], value[2], value[3]])).collect())
     }
 
     /// The marker in front of a struct that may be null: int8, below 0 is null.
@@ -395,6 +425,11 @@ impl Reader {
         }
         self.tags(|_, _| Ok(false))
     }
+}
+
+#[cold]
+fn null_array(start: usize) -> Error {
+    Error::malformed(start, "null array where null is not allowed")
 }
 
 /// UTF-8 as Java's decoder sees it: each malformed part becomes U+FFFD, and an encoded surrogate (ED A0..BF xx, also a

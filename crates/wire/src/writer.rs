@@ -11,30 +11,50 @@ use crate::{MAX_STRING_BYTES, varint};
 /// ([`Writer::in_segments`]) keeps large byte strings as they are, so that records go to a vectored write uncopied.
 /// When a method fails, what was written before stays; the caller drops the writer or cuts it back with
 /// [`Writer::truncate`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Writer {
     buf: Vec<u8>,
     /// Byte strings kept apart: each belongs in front of that position of `buf`.
     inserts: Vec<(usize, Bytes)>,
     inserted: usize,
-    /// Byte strings from this length on are kept apart; 0 means never.
+    /// Byte strings from this length on are kept apart.
     keep_from: usize,
+    segmented: bool,
+}
+
+/// Room that a writer begins with: most requests fit, and an allocation of this size costs no more than one of 8 bytes.
+const FIRST_CAPACITY: usize = 512;
+
+/// In a writer of one buffer, byte strings from this length on wait until the size of the whole is known. Then they are
+/// copied once, and not again each time that the buffer grows.
+const DEFER_FROM: usize = 4096;
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Writer {
     /// An empty writer of one contiguous buffer.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_capacity(FIRST_CAPACITY)
     }
 
-    /// An empty writer with room for `capacity` bytes.
+    /// An empty writer with room for `capacity` bytes, large byte strings aside.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { buf: Vec::with_capacity(capacity), ..Self::default() }
+        Self {
+            buf: Vec::with_capacity(capacity),
+            inserts: Vec::new(),
+            inserted: 0,
+            keep_from: DEFER_FROM,
+            segmented: false,
+        }
     }
 
     /// An empty writer that keeps byte strings of at least `keep_from` bytes as segments of their own.
     pub fn in_segments(keep_from: usize) -> Self {
-        Self { keep_from: keep_from.max(1), ..Self::default() }
+        Self { keep_from: keep_from.max(1), segmented: true, ..Self::new() }
     }
 
     /// Bytes written so far.
@@ -68,26 +88,34 @@ impl Writer {
             return Bytes::from(self.buf);
         }
         let mut all = Vec::with_capacity(self.len());
-        for segment in self.into_segments() {
-            all.extend_from_slice(&segment);
+        let mut from = 0;
+        for (pos, bytes) in &self.inserts {
+            all.extend_from_slice(&self.buf[from..*pos]);
+            all.extend_from_slice(bytes);
+            from = *pos;
         }
+        all.extend_from_slice(&self.buf[from..]);
         Bytes::from(all)
     }
 
-    /// All of it as segments to write one behind the other, none of them empty.
+    /// All of it as segments to write one behind the other, none of them empty: a single one unless the writer was made
+    /// by [`Writer::in_segments`].
     pub fn into_segments(self) -> Vec<Bytes> {
-        let all = Bytes::from(self.buf);
+        if !self.segmented || self.inserts.is_empty() {
+            return if self.is_empty() { Vec::new() } else { vec![self.into_bytes()] };
+        }
+        let mut rest = Bytes::from(self.buf);
         let mut segments = Vec::with_capacity(2 * self.inserts.len() + 1);
         let mut from = 0;
         for (pos, bytes) in self.inserts {
             if pos > from {
-                segments.push(all.slice(from..pos));
+                segments.push(rest.split_to(pos - from));
             }
             segments.push(bytes);
             from = pos;
         }
-        if from < all.len() {
-            segments.push(all.slice(from..));
+        if !rest.is_empty() {
+            segments.push(rest);
         }
         segments
     }
@@ -184,10 +212,7 @@ impl Writer {
     #[inline]
     pub fn string(&mut self, text: &str, flexible: bool) -> Result<()> {
         if text.len() > MAX_STRING_BYTES {
-            return Err(Error::invalid(format!(
-                "string of {} bytes, at most {MAX_STRING_BYTES} are allowed",
-                text.len()
-            )));
+            return Err(long_string(text.len()));
         }
         if flexible {
             self.uvarint(text.len() as u32 + 1);
@@ -219,7 +244,7 @@ impl Writer {
     #[inline]
     pub fn bytes(&mut self, bytes: &Bytes, flexible: bool) -> Result<()> {
         self.count(bytes.len(), flexible)?;
-        if self.keep_from != 0 && bytes.len() >= self.keep_from {
+        if bytes.len() >= self.keep_from {
             self.inserts.push((self.buf.len(), bytes.clone()));
             self.inserted += bytes.len();
         } else {
@@ -248,7 +273,7 @@ impl Writer {
     #[inline]
     pub fn count(&mut self, count: usize, flexible: bool) -> Result<()> {
         if count >= i32::MAX as usize {
-            return Err(Error::invalid(format!("length {count} does not fit an int32")));
+            return Err(large_count(count));
         }
         if flexible {
             self.uvarint(count as u32 + 1);
@@ -312,12 +337,24 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::count`].
+    #[inline]
     pub fn int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
-        self.count(array.len(), flexible)?;
-        self.buf.reserve(array.len() * 4);
-        for value in array {
-            self.i32(*value);
+        if !flexible || array.len() > 3 {
+            return self.many_int32s(array, flexible);
         }
+        // The usual replica list goes out with its count in one piece of fixed size, of which the spare end is cut off.
+        let value = |index: usize| u128::from(array.get(index).map_or(0, |value| *value as u32));
+        let packed = (array.len() as u128 + 1) << 120 | value(0) << 88 | value(1) << 56 | value(2) << 24;
+        let start = self.buf.len();
+        self.buf.extend_from_slice(&packed.to_be_bytes());
+        self.buf.truncate(start + 1 + 4 * array.len());
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn many_int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
+        self.count(array.len(), flexible)?;
+        self.buf.extend(array.iter().flat_map(|value| value.to_be_bytes()));
         Ok(())
     }
 
@@ -325,6 +362,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::count`].
+    #[inline]
     pub fn nullable_int32s(&mut self, array: Option<&[i32]>, flexible: bool) -> Result<()> {
         match array {
             Some(array) => self.int32s(array, flexible)?,
@@ -363,7 +401,7 @@ impl Writer {
     /// Writes a tag's value behind its size. The size is known afterwards only; one byte is set aside for it, which is
     /// enough for nearly every tagged field, and the value moves when it is not.
     fn sized(&mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let keep_from = std::mem::take(&mut self.keep_from);
+        let keep_from = std::mem::replace(&mut self.keep_from, usize::MAX);
         let start = self.buf.len();
         self.buf.push(0);
         write(self)?;
@@ -378,6 +416,16 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn long_string(len: usize) -> Error {
+    Error::invalid(format!("string of {len} bytes, at most {MAX_STRING_BYTES} are allowed"))
+}
+
+#[cold]
+fn large_count(count: usize) -> Error {
+    Error::invalid(format!("length {count} does not fit an int32"))
 }
 
 /// Writes the tagged fields of one struct in ascending order, the unknown ones between the known.
