@@ -118,7 +118,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::Connect { cause: ConnectCause::Timeout(_), .. } | Error::Timeout { .. } => {
             Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
         }
-        Error::Connect { .. } => Some("--bootstrap HOST:PORT names a broker to ask first"),
+        Error::Connect { cause: ConnectCause::Resolve(_), .. } => Some("check the host in --bootstrap"),
         Error::Broker { code, .. } => match *code {
             ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
                 Some("`milena topics list` shows what there is, `milena topics create` makes it")

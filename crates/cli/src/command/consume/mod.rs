@@ -25,9 +25,9 @@ const EXAMPLES: &str = r"Examples:
   milena consume --topic letters --partition 0 --from 2024-05-01T12:00:00Z --count 100
 
 --json prints a record a line, in the form that `milena produce --input json` takes. A key or value
-that is no text stands there as keyBase64 or valueBase64, and null as null. A template has the places
-{topic}, {partition}, {offset}, {timestamp}, {time}, {key}, {value} and {headers}, and the escapes
-\n, \t, \r, \0, \\, \{ and \}; a line feed ends each record.";
+that is no text stands there as keyBase64 or valueBase64, and null as null. A template has the
+places {topic}, {partition}, {offset}, {timestamp}, {time}, {key}, {value} and {headers}, and the
+escapes \n, \t, \r, \0, \\, \{ and \}; a line feed ends each record.";
 
 /// Read the records of a topic, from one place to another
 ///

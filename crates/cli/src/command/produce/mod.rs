@@ -26,8 +26,8 @@ const EXAMPLES: &str = r#"Examples:
 A line is a record: its value, or with --key-separator a key and a value. With --input json a line
 is an object, and what it leaves out is null:
   {"key": "k", "value": "v", "headers": [{"key": "h", "value": "1"}], "timestamp": 1714564800000}
-Bytes that are no text stand in keyBase64 and valueBase64. Null and empty differ: an empty line is an
-empty value, and --null '' or a JSON null makes it null."#;
+Bytes that are no text stand in keyBase64 and valueBase64. Null and empty differ: an empty line is
+an empty value, and --null '' or a JSON null makes it null."#;
 
 /// Write records to a topic, one for each line of stdin
 ///
