@@ -99,3 +99,8 @@ pub use milena_records as records;
 #[cfg(feature = "schema")]
 pub use milena_schema as schema;
 pub use milena_wire as wire;
+
+/// The program in the README has to compile.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
