@@ -4,7 +4,8 @@ use std::time::{Instant, SystemTime};
 
 use clap::Args;
 use milena_broker::{Broker, BrokerConfig};
-use milena_client::{Acks, Client, Codec, NewTopic, RangeOptions, Record, Start, Stop};
+use milena_client::{Acks, Client, Codec, NewTopic, RangeOptions, Record, Start, Stop, Target};
+use milena_messages::ApiKey;
 use serde_json::json;
 
 use crate::conversation::Conversation;
@@ -20,6 +21,9 @@ const EXAMPLES: &str = "Examples:
 
 With --bootstrap, the topic has a name of its own, milena-demo- and a number, and is deleted at the
 end.";
+
+/// The first version of Produce whose records have headers (KIP-82).
+const FIRST_WITH_HEADERS: i16 = 3;
 
 /// Watch a client and a broker talk, frame by frame
 ///
@@ -86,25 +90,37 @@ impl Demo {
     }
 
     async fn perform(&self, client: &Client, topic: &str, stage: &Stage) -> Result {
-        stage.act(&format!("Create the topic {topic}, and wait until it has leaders"))?;
-        let partitions = 2;
-        client.create_topic(NewTopic { partitions: Some(partitions), ..NewTopic::new(topic, partitions, 1) }).await?;
-
-        let mut written = Vec::new();
-        for (partition, records) in [letters(), answers()].into_iter().enumerate() {
-            let partition = partition as i32;
+        let versions = client.versions(Target::Any).await?;
+        let partitions = if versions.of(ApiKey::CREATE_TOPICS).is_empty() {
+            stage.act(&format!("Name the topic {topic}: a broker this old creates it for that, and not when asked"))?;
+            let named = client.metadata(Some(&[topic])).await?;
+            named.topic(topic).map_or(1, |topic| topic.partitions.len().max(1))
+        } else {
+            stage.act(&format!("Create the topic {topic}, and wait until it has leaders"))?;
+            client.create_topic(NewTopic::new(topic, 2, 1)).await?.partitions.len()
+        };
+        let mut written = vec![Vec::new(); partitions];
+        let headers = versions.of(ApiKey::PRODUCE).max() >= FIRST_WITH_HEADERS;
+        if !headers {
+            stage.act("This broker is older than the headers of records (0.11), so they are left out")?;
+        }
+        for (index, mut records) in [letters(), answers()].into_iter().enumerate() {
+            let partition = index % partitions;
+            if !headers {
+                records.iter_mut().for_each(|record| record.headers.clear());
+            }
             let what =
                 format!("Write {} records to partition {partition}, compressed with {}", records.len(), self.codec);
             stage.act(&what)?;
-            client.produce(topic, partition, Acks::All, self.codec, records.clone()).await?;
-            written.push(records);
+            client.produce(topic, partition as i32, Acks::All, self.codec, records.clone()).await?;
+            written[partition].append(&mut records);
         }
 
         let mut read = Vec::new();
         for partition in 0..partitions {
             stage.act(&format!("Read partition {partition} from its beginning to its end"))?;
             let options = RangeOptions::default();
-            let mut reader = client.fetch_range(topic, partition, Start::EARLIEST, Stop::End, options).await?;
+            let mut reader = client.fetch_range(topic, partition as i32, Start::EARLIEST, Stop::End, options).await?;
             read.push(reader.read_all().await?);
         }
         if !self.json {
@@ -126,6 +142,9 @@ impl Demo {
     }
 
     async fn clear(&self, client: &Client, topic: &str, stage: &Stage) -> Result {
+        if client.versions(Target::Any).await?.of(ApiKey::DELETE_TOPICS).is_empty() {
+            return stage.act(&format!("The topic {topic} stays: a broker this old deletes none over the wire"));
+        }
         stage.act(&format!("Delete the topic {topic}"))?;
         for outcome in client.delete_topics(&[topic]).await? {
             outcome.result?;
