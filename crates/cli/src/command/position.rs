@@ -1,5 +1,6 @@
 //! Partitions and places in them, as options name them.
 
+use std::time::Duration;
 use std::str::FromStr;
 
 use milena_client::{Client, OffsetSpec, Start, Stop};
@@ -64,9 +65,21 @@ pub(crate) fn stop(text: &str) -> Result<Stop, String> {
     }
 }
 
+/// How often, and with which pause between, a topic is looked at again whose leaders are not chosen yet.
+const PAUSES_FOR_LEADERS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The partitions of a topic that are meant: all when none is named.
 pub(crate) async fn partitions_of(client: &Client, topic: &str, named: &[i32]) -> Result<Vec<i32>> {
-    let cluster = client.metadata(Some(&[topic])).await?;
+    let mut cluster = client.metadata(Some(&[topic])).await?;
+    // A topic that was made a moment ago has no leaders yet; brokers before 0.11 make one when it is named.
+    for _ in 0..PAUSES_FOR_LEADERS {
+        if cluster.topic(topic).is_none_or(|topic| topic.error != ErrorCode::LEADER_NOT_AVAILABLE) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        cluster = client.metadata(Some(&[topic])).await?;
+    }
     let found = cluster.topic(topic);
     let error = found.map_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, |topic| topic.error);
     if !error.is_none() {
