@@ -1,7 +1,7 @@
 //! Partitions and places in them, as options name them.
 
-use std::time::Duration;
 use std::str::FromStr;
+use std::time::Duration;
 
 use milena_client::{Client, OffsetSpec, Start, Stop};
 use milena_messages::ErrorCode;
