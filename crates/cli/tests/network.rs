@@ -1,5 +1,7 @@
 //! Commands that talk to a broker: the one of this binary, and peers that are none.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
