@@ -1,4 +1,5 @@
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -103,5 +104,35 @@ impl Paint {
 
     fn code(self, code: &str, text: &str) -> String {
         if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Tells on stderr, if that is a terminal, how far long work is.
+pub(crate) struct Progress {
+    told: Option<Instant>,
+    shown: bool,
+}
+
+impl Progress {
+    /// Of work that shows nothing else on the terminal if `alone`.
+    pub(crate) fn new(alone: bool) -> Self {
+        Self { told: (alone && io::stderr().is_terminal()).then(Instant::now), shown: false }
+    }
+
+    /// So many are done.
+    pub(crate) fn tell(&mut self, done: u64, what: &str) {
+        if let Some(told) = self.told.as_mut().filter(|told| told.elapsed() > Duration::from_millis(250)) {
+            *told = Instant::now();
+            self.shown = true;
+            eprint!("\r{done} {what}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            eprint!("\r\x1b[K");
+        }
     }
 }

@@ -1,7 +1,7 @@
 mod template;
 
 use std::future::poll_fn;
-use std::io::{BufWriter, StdoutLock, Write as _};
+use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write as _};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use super::position::{From, partitions_of, stop};
 use crate::failure::{Failure, Result};
 use crate::network::{Network, block_on};
-use crate::output;
+use crate::output::{self, Progress};
 use crate::record;
 use template::Template;
 
@@ -82,7 +82,13 @@ pub(crate) struct Consume {
 
 impl Consume {
     pub(crate) fn run(self) -> Result {
-        let mut printer = Printer { consume: &self, out: output::stdout(), left: self.count.unwrap_or(u64::MAX) };
+        let mut printer = Printer {
+            consume: &self,
+            out: output::stdout(),
+            left: self.count.unwrap_or(u64::MAX),
+            printed: 0,
+            progress: Progress::new(!std::io::stdout().is_terminal()),
+        };
         let result = block_on(self.read(&mut printer));
         // Records that were read show even if the next could not be.
         printer.out.flush()?;
@@ -175,6 +181,8 @@ struct Printer<'a> {
     consume: &'a Consume,
     out: BufWriter<StdoutLock<'static>>,
     left: u64,
+    printed: u64,
+    progress: Progress,
 }
 
 impl Printer<'_> {
@@ -199,6 +207,8 @@ impl Printer<'_> {
             false => consume.format.write(&mut self.out, &consume.topic, partition, record, &consume.null)?,
         }
         self.left -= 1;
+        self.printed += 1;
+        self.progress.tell(self.printed, "records");
         Ok(self.left == 0)
     }
 }

@@ -2,7 +2,7 @@ mod partitioner;
 mod source;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::position::partitions_of;
 use crate::failure::{Failure, Result};
 use crate::network::{Network, block_on, duration};
-use crate::output;
+use crate::output::{self, Progress};
 use partitioner::Partitioner;
 use source::{LineFormat, Reading};
 
@@ -122,8 +122,10 @@ impl Produce {
                 records: 0,
                 bytes: 0,
                 written: 0,
+                progress: Progress::new(!std::io::stdin().is_terminal()),
             };
             let result = writer.copy().await;
+            drop(std::mem::replace(&mut writer.progress, Progress::new(false)));
             if writer.written > 0 || result.is_ok() {
                 eprintln!("{}", writer.summary());
             }
@@ -142,6 +144,7 @@ struct Writer<'a> {
     records: u32,
     bytes: usize,
     written: usize,
+    progress: Progress,
 }
 
 impl Writer<'_> {
@@ -222,6 +225,7 @@ impl Writer<'_> {
             let count = records.len();
             let outcome = self.client.produce(topic, partition, acks, self.produce.codec, records).await?;
             self.written += count;
+            self.progress.tell(self.written as u64, "records");
             if self.produce.json {
                 let json = json!({
                     "topic": topic,
