@@ -4,7 +4,6 @@
 
 use std::io::Write as _;
 
-use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milena_records::{Batch, Codec, Control, Error, RecordRef, TimestampType};
 use milena_schema::Spec;
@@ -111,7 +110,7 @@ pub(crate) fn control_json(record: &RecordRef) -> Value {
     let mut json = json!({ "type": control.name() });
     if let (Ok(message), Some(version)) = (Spec::kafka().message(message), value.first_chunk()) {
         // The version stands in the message itself; of a newer one we read what we know, as Kafka does.
-        let version = i16::from_be_bytes(*version).min(message.versions.max);
+        let version = i16::from_be_bytes(*version).min(message.versions.max());
         if let Ok(decoded) = message.decode(Bytes::copy_from_slice(value), version) {
             json["message"] = decoded.json;
         }

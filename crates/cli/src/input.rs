@@ -61,6 +61,18 @@ impl BytesInput {
             (_, Err(_)) => Err(Failure::failed("the input is not text").hint("--input raw takes bytes as they are")),
         }
     }
+
+    /// The bytes, or those of the file that stands in their place by name.
+    pub(crate) fn read_or_file(&self) -> Result<Vec<u8>> {
+        let named = match (self.text.as_slice(), &self.file) {
+            ([name], None) if name != "-" && Path::new(name).is_file() => Some(Path::new(name).to_owned()),
+            _ => None,
+        };
+        match named {
+            Some(file) => Self { text: Vec::new(), file: Some(file), input: self.input }.read(),
+            None => self.read(),
+        }
+    }
 }
 
 /// All of a file, or of stdin.

@@ -3,6 +3,8 @@
 //! Each command is a module of [`command`]; what they share is how bytes come in ([`input`]), how data goes out
 //! ([`output`], [`table`]) and how they fail ([`failure`]).
 
+mod batch_json;
+mod batches;
 mod brief;
 mod cli;
 mod command;

@@ -2,9 +2,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use milena_wire::{Bytes, Error, Result};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use crate::batch_json::wire_error_json;
 use crate::input::from_hex;
 
 /// One question. Its members are looked at when an operation asks for them.
@@ -53,6 +54,14 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Any JSON; `None` when it is missing or null.
+    pub(super) fn optional(&self, name: &str) -> Result<Option<Value>> {
+        match self.0.contains_key(name) {
+            true => Ok(Some(self.json(name)?).filter(|json| !json.is_null())),
+            false => Ok(None),
+        }
+    }
+
     /// Any JSON.
     pub(super) fn json(&self, name: &str) -> Result<Value> {
         serde_json::from_str(self.raw(name)?).map_err(|error| Error::invalid(format!("`{name}`: {error}")))
@@ -60,24 +69,16 @@ impl<'a> Line<'a> {
 }
 
 /// The beginning of an answer.
-pub(super) fn begin(answer: &mut Vec<u8>, id: Option<&str>) {
+pub(super) fn begin(answer: &mut Vec<u8>, id: Option<&str>, ok: bool) {
     answer.extend_from_slice(b"{\"id\":");
     answer.extend_from_slice(id.unwrap_or("null").as_bytes());
-    answer.extend_from_slice(b",\"ok\":true");
+    answer.extend_from_slice(if ok { b",\"ok\":true" } else { b",\"ok\":false" });
 }
 
 /// A whole answer that says what went wrong.
 pub(super) fn fail(answer: &mut Vec<u8>, id: Option<&str>, error: &Error) {
-    let path = error.path();
-    let error = json!({
-        "kind": error.kind().name(),
-        "offset": error.offset(),
-        "path": if path.is_empty() { Value::Null } else { Value::String(path) },
-        "message": error.message(),
-    });
-    answer.extend_from_slice(b"{\"id\":");
-    answer.extend_from_slice(id.unwrap_or("null").as_bytes());
-    answer.extend_from_slice(b",\"ok\":false,\"error\":");
-    answer.extend_from_slice(error.to_string().as_bytes());
+    begin(answer, id, false);
+    answer.extend_from_slice(b",\"error\":");
+    answer.extend_from_slice(wire_error_json(error).to_string().as_bytes());
     answer.extend_from_slice(b"}\n");
 }

@@ -1,5 +1,6 @@
 mod line;
 mod operation;
+mod records;
 mod typed;
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,6 +15,7 @@ use line::Line;
 const EXAMPLES: &str = r#"Examples:
   echo '{"op":"default","message":"MetadataRequest","version":12}' | milena codec
   milena codec < questions.jsonl > answers.jsonl
+  echo '{"op":"build","records":[{"value":"aGVsbG8="}]}' | milena codec
 
 Operations, one JSON object a line, and their answers:
   {"id":1,"op":"decode","message":"FetchRequest","version":12,"hex":"…"}
@@ -30,10 +32,30 @@ Operations, one JSON object a line, and their answers:
       {"id":6,"ok":true,"request":2,"response":0}              versions of the headers
   {"id":7,"op":"error","code":3}
       {"id":7,"ok":true,"name":"UNKNOWN_TOPIC_OR_PARTITION","retriable":true}
+  {"id":8,"op":"records","hex":"…","tolerant":false}
+      {"id":8,"ok":true,"partialTail":0,"batches":[{…}]}       record batches and message sets
+  {"id":9,"op":"build","magic":2,"codec":"lz4","records":[{…}]}
+      {"id":9,"ok":true,"hex":"…"}                             the other way round
+
+A batch of `records` is {"magic":2,"baseOffset":0,"lastOffset":0,"partitionLeaderEpoch":0,"crc":…,
+  "crcValid":true,"codec":"none","timestampType":"none|create|logAppend","baseTimestamp":…,
+  "maxTimestamp":…,"producerId":-1,"producerEpoch":-1,"baseSequence":-1,"isTransactional":false,
+  "isControl":false,"deleteHorizon":null,"count":1,"sizeInBytes":…,"records":[{"offset":0,
+  "timestamp":…,"key":"base64"|null,"value":"base64"|null,"headers":[["base64","base64"|null]],
+  "sequence":-1,"control":null|{"type":"COMMIT","coordinatorEpoch":0}}]}
+with the count null and no producer in magic 0 and 1, where a wrapper with its messages, or a
+message alone, is a batch. One that cannot be read has "error" in place of "records", strict
+reading ends there, and "ok" is false, as a consumer that compares checksums would fail. With
+"tolerant" it is still false, but reading goes on: "readable" has the records in front of an
+error, and "refused" says why strict reading would not give "records".
+
+`build` takes the same names, records without offset in a row from baseOffset, and further level,
+lastOffset, and maxTimestamp, which with logAppend is the time of the broker. All of them have
+defaults.
 
 Any failure is an answer too, and the next line goes on:
-  {"id":8,"ok":false,"error":{"kind":"malformed","offset":17,
-                              "path":"FetchRequest.topics[0].topic","message":"…"}}
+  {"id":10,"ok":false,"error":{"kind":"malformed","offset":17,
+                               "path":"FetchRequest.topics[0].topic","message":"…"}}
 Kinds: malformed, unsupported_version, limit_exceeded, invalid_value, unknown_message. offset and
 path are null where there is none. The exit code is 0 however many lines failed."#;
 
@@ -41,7 +63,8 @@ path are null where there is none. The exit code is 0 however many lines failed.
 ///
 /// Reads JSON lines on stdin and answers each with one JSON line on stdout, in order. Answers leave as soon as no further
 /// line is waiting, so that a program may ask one question at a time. The id of a question, any JSON, comes back with its
-/// answer. `decode` and `encode` work by the spec's text, `reencode`, `default` and `transcode` by the generated structs.
+/// answer. `decode` and `encode` work by the spec's text, `reencode`, `default` and `transcode` by the generated structs;
+/// `records` and `build` read and write batches of records.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Codec {}
@@ -112,7 +135,7 @@ fn respond(text: &[u8], answer: &mut Vec<u8>) {
         Ok(line) => line,
         Err(error) => return line::fail(answer, None, &error),
     };
-    line::begin(answer, line.id());
+    line::begin(answer, line.id(), true);
     if let Err(error) = operation::run(&line, answer) {
         answer.clear();
         line::fail(answer, line.id(), &error);

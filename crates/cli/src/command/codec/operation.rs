@@ -5,6 +5,7 @@ use milena_schema::{Api, Message, Spec, UnknownName};
 use milena_wire::{Error, ErrorKind, Result, VersionRange};
 
 use super::line::Line;
+use super::records;
 use super::typed::{Default, Transcode};
 use crate::output::push_hex;
 
@@ -39,6 +40,8 @@ pub(super) fn run(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
             let (message, version) = message(line)?;
             hex(answer, &typed(message, Default { version })??);
         }
+        "records" => records::read(line, answer)?,
+        "build" => hex(answer, &records::build(line)?),
         "header" => {
             let api = api(line)?;
             let version = version(line, "version", &api.name, api.versions)?;
@@ -58,7 +61,7 @@ pub(super) fn run(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
         }
         other => {
             return Err(Error::invalid(format!(
-                "no op {other:?}, there are decode, encode, reencode, default, transcode, header, error"
+                "no op {other:?}, there are decode, encode, reencode, default, transcode, header, error, records, build"
             )));
         }
     }

@@ -18,11 +18,11 @@ const HEX_BYTES: usize = 8;
 /// One line.
 #[derive(Default)]
 pub(super) struct Row {
-    range: String,
-    hex: String,
-    field: String,
-    ty: String,
-    value: String,
+    pub(super) range: String,
+    pub(super) hex: String,
+    pub(super) field: String,
+    pub(super) ty: String,
+    pub(super) value: String,
 }
 
 impl Row {
@@ -122,7 +122,8 @@ impl Walk<'_> {
     }
 }
 
-fn indent(depth: usize, name: &str) -> String {
+/// A name below others.
+pub(super) fn indent(depth: usize, name: &str) -> String {
     format!("{:1$}{name}", "", 2 * depth)
 }
 
@@ -136,7 +137,8 @@ fn between(part: &Part, range: Range<usize>, depth: usize, name: &str) -> Row {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The first bytes, in pairs of digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     let shown: Vec<String> = bytes.iter().take(HEX_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let more = if bytes.len() > HEX_BYTES { " …" } else { "" };
     format!("{}{more}", shown.join(" "))
@@ -167,16 +169,20 @@ fn is_bytes(ty: &str) -> bool {
     ["bytes", "records", "unknown"].contains(&ty.trim_end_matches('?'))
 }
 
-/// Bytes stand in the column of hex already; here is how many there are, and what they say if it is text.
 fn bytes_value(base64: &str) -> String {
-    let bytes = STANDARD.decode(base64).unwrap_or_default();
+    bytes_text(&STANDARD.decode(base64).unwrap_or_default())
+}
+
+/// Bytes stand in the column of hex already; here is how many there are, and what they say if it is text.
+pub(super) fn bytes_text(bytes: &[u8]) -> String {
     let length = size(bytes.len());
-    match std::str::from_utf8(&bytes) {
+    match std::str::from_utf8(bytes) {
         Ok(text) if !text.is_empty() && !text.contains(char::is_control) => format!("{length}, {:?}", short(text, 40)),
         _ => length,
     }
 }
 
+/// The table of all lines.
 pub(super) fn render(rows: &[Row]) -> String {
     let mut table = Table::new(&[">BYTES", "HEX", "FIELD", "TYPE", "VALUE"]);
     for Row { range, hex, field, ty, value } in rows {

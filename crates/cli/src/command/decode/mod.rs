@@ -1,5 +1,6 @@
 mod annotate;
 mod part;
+mod records;
 
 use bytes::Bytes;
 use clap::Args;
@@ -13,6 +14,7 @@ use crate::frame::{self, Frame};
 use crate::input::BytesInput;
 use crate::output;
 use part::{Part, Printer};
+use records::Records;
 
 const EXAMPLES: &str = "Examples:
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
@@ -20,24 +22,41 @@ const EXAMPLES: &str = "Examples:
   milena decode --response --api ApiVersions --version 0 --file answer.bin
   milena decode --request --annotate --file requests.bin   many frames in a row are fine
   xxd body.bin | milena decode -m MetadataResponse --version 12 --compact
+  milena decode --records 00000000000000000000.log         a segment file, or bytes as hex or base64
+  milena decode --records --tolerant --json --file part.log | jq .crcValid
+  milena decode --records --annotate --file part.log       which byte of a batch means what
 
 Frames may have their 4-byte size in front or not. Bytes behind a message are not an error in Kafka:
 they are named on stderr, and the exit code is 0. When bytes cannot be understood, the error names
-byte and field, the exit code is 1, and --annotate shows what was read up to there.";
+byte and field, the exit code is 1, and --annotate shows what was read up to there.
+
+With --records each batch is two lines and a table; --json prints a line of JSON for each, in the
+form of `milena codec`. Reading is strict, checksums and all, and ends at what a consumer would
+refuse. A batch that is cut off at the end, or zeros that a broker has set aside, are no error:
+stderr tells of them. Ranges in parentheses count in the decompressed payload.";
 
 /// Turn bytes into JSON, or show which bytes mean what
 ///
 /// Takes a message alone, or whole frames with their headers; a request names its API and version itself, for a response
 /// both have to be said. The JSON is the form of Kafka's own tools: names in camel case, bytes and records as base64.
-/// `milena encode` takes it back. With --annotate each field stands beside its bytes instead.
+/// `milena encode` takes it back. With --annotate each field stands beside its bytes instead. With --records it shows
+/// batches of records, compressed or not, out of a request or the file of a segment.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Decode {
     #[command(flatten)]
     subject: Subject,
 
+    /// Record batches and message sets of any magic: the `records` of Produce and Fetch, or a segment file
+    #[arg(long, group = "subject", conflicts_with_all = ["api", "version"])]
+    records: bool,
+
     #[command(flatten)]
     input: BytesInput,
+
+    /// Read on behind damaged batches, and show what can be made out of them
+    #[arg(long, requires = "records", conflicts_with_all = ["message", "request", "response"])]
+    tolerant: bool,
 
     /// Show the range of bytes, the bytes, name, type and value of each field
     #[arg(long)]
@@ -54,6 +73,11 @@ pub(crate) struct Decode {
 
 impl Decode {
     pub(crate) fn run(self) -> Result {
+        if self.records {
+            let bytes = self.input.read_or_file()?.into();
+            let Self { tolerant, annotate, .. } = self;
+            return Records { tolerant, annotate, json: self.json || self.compact }.run(bytes);
+        }
         let shape = self.subject.shape()?;
         let api = self.subject.api()?;
         if let (Shape::Request, true) = (shape, api.is_some() || self.subject.version.is_some()) {
