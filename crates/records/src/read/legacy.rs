@@ -169,7 +169,8 @@ impl Messages {
         let [key, value] = parts(data, at, total)?;
         let timestamp = match (magic, self.log_append_time) {
             (0, _) => NONE.into(),
-            (_, Some(timestamp)) => timestamp,
+            // As Kafka has it: a magic that cannot be, but that nobody looks at in here, keeps its own.
+            (1, Some(timestamp)) => timestamp,
             _ => i64_at(entry, legacy::TIMESTAMP),
         };
         Ok(RecordRef {
