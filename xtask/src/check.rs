@@ -14,6 +14,16 @@ pub(crate) fn test(root: &Path, args: &[&str]) -> Result<()> {
     run(cargo(root).args(["test", "--workspace", "--no-fail-fast"]).args(args))
 }
 
+/// The fuzz targets over their seeds and some damaged copies. They are a workspace of their own, which shares what is
+/// built of the dependencies.
+pub(crate) fn fuzz(root: &Path) -> Result<()> {
+    let mut command = cargo(&root.join("fuzz"));
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        command.env("CARGO_TARGET_DIR", root.join("target"));
+    }
+    run(command.args(["test", "--no-default-features"]))
+}
+
 /// Every crate below the shells has to build where there are no sockets, no clock and no C.
 pub(crate) fn wasm(root: &Path) -> Result<()> {
     if !has_wasm() {

@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     Step { name: "docs", run: docs },
     Step { name: "wasm", run: wasm },
     Step { name: "msrv", run: msrv },
+    Step { name: "fuzz", run: |root| passed(check::fuzz(root)) },
     Step { name: "demo", run: |root| passed(run_command(cargo(root).args(["run", "--release", "--", "demo"]))) },
     Step { name: "interop", run: |root| passed(package(root, "milena-interop", &["--skip-missing"], &[])) },
 ];

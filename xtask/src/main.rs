@@ -65,6 +65,12 @@ const COMMANDS: &[Command] = &[
         run: |root, args| none(args).and_then(|()| supply::run(root)),
     },
     Command {
+        name: "fuzz",
+        args: "",
+        summary: "the fuzz targets over their seeds, on any Rust; for real fuzzing see fuzz/README.md",
+        run: |root, args| none(args).and_then(|()| check::fuzz(root)),
+    },
+    Command {
         name: "wasm",
         args: "",
         summary: "check every crate below the shells for wasm32-unknown-unknown",

@@ -1,0 +1,147 @@
+//! Writes the seeds that come from elsewhere in the repository anew: `cargo run --no-default-features --example seeds`.
+//! Those that fuzzing found are left alone; their names begin with `found-`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use milena_fuzz::pair;
+
+/// Larger ones are left out: a fuzzer does better with small ones.
+const MOST: usize = 700;
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let seeds = Seeds(root.join("seeds"));
+    seeds.records(&fs::read_to_string(root.join("../crates/records/tests/vectors/kafka-python.txt"))?)?;
+    seeds.codecs(&fs::read_to_string(root.join("../crates/records/tests/vectors/codecs.txt"))?)?;
+    seeds.messages(&fs::read_to_string(root.join("../conformance/vectors/first.txt"))?)?;
+    seeds.specs(&root.join("../spec"))?;
+    seeds.by_hand()
+}
+
+struct Seeds(PathBuf);
+
+impl Seeds {
+    fn write(&self, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > MOST {
+            return Ok(());
+        }
+        let folder = self.0.join(target);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join(name), bytes)
+    }
+
+    fn records(&self, text: &str) -> io::Result<()> {
+        for line in lines(text) {
+            let (name, hex) = line.split_once(' ').expect("name and bytes");
+            self.write("records_read", name, &bytes(hex))?;
+            if name.starts_with("v0") || name.starts_with("v1") {
+                self.write("legacy", name, &bytes(hex))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn codecs(&self, text: &str) -> io::Result<()> {
+        for line in lines(text) {
+            let [codec, name @ .., _, hex] = &line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("not a payload: {line}");
+            };
+            self.write(&format!("codec_{codec}"), &name.join("-"), &bytes(hex))?;
+        }
+        Ok(())
+    }
+
+    /// The first vectors of each message, and those with the most in them.
+    fn messages(&self, text: &str) -> io::Result<()> {
+        for (index, line) in lines(text).enumerate() {
+            let [name, version, _, hex, json] = line.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("not a vector: {line}");
+            };
+            let pair = pair(name, version.parse().expect("a version")).expect("a message of the spec");
+            let file = format!("{name}-v{version}-{index}");
+            let bytes = bytes(hex);
+            self.write("message", &file, &[&pair, &bytes[..]].concat())?;
+            if index % 3 == 0 {
+                self.write("schema", &file, &[&pair, &bytes[..]].concat())?;
+                self.write("json", &file, &[&pair, json.as_bytes()].concat())?;
+            }
+            if let (Some(api), 1) = (key(name), index % 3) {
+                // Version, correlation id 7, client id "x", no tags: right for some versions, and near for the others.
+                let version: u8 = version.parse().expect("a small version");
+                let header = [0, api, 0, version, 0, 0, 0, 7, 0, 1, b'x', 0];
+                self.write("headers", &file, &[&header, &bytes[..]].concat())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn specs(&self, spec: &Path) -> io::Result<()> {
+        for folder in ["messages", "records", "."] {
+            for entry in fs::read_dir(spec.join(folder))? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "kafka") {
+                    let text = fs::read_to_string(&path)?;
+                    // A whole file is long for a fuzzer: each begins in the same way and is complete up to any line.
+                    let end = text.lines().scan(0, |end, line| {
+                        *end += line.len() + 1;
+                        Some(*end)
+                    });
+                    let end = end.take_while(|end| *end <= MOST).last().unwrap_or_default();
+                    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                    self.write("spec", &name, &text.as_bytes()[..end])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn by_hand(&self) -> io::Result<()> {
+        let metadata = [0, 0, 0, 15, 0, 3, 0, 5, 0, 0, 0, 7, 0, 1, b'x', 0, 0, 0, 0];
+        let versions = [0, 0, 0, 14, 0, 18, 0, 99, 0, 0, 0, 7, 0, 1, b'x', 0, 0xff, 0xff];
+        let refusal = [0, 0, 0, 16, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 4];
+        let answer = [0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (name, mode, stream) in [
+            ("requests", 0u8, [&metadata[..], &versions].concat()),
+            ("served", 1, [&versions[..], &metadata].concat()),
+            ("refusal", 2, refusal.to_vec()),
+            ("answer", 4, answer.to_vec()),
+            ("http", 0, b"GET / HTTP/1.1\r\n\r\n".to_vec()),
+            ("tls", 0, vec![0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]),
+        ] {
+            self.write("connection", name, &[&[mode, 3, 1, 5, 2][..], &stream].concat())?;
+        }
+        let records = [0x07, 0x88, 2, b'k', b'1', 3, b'v', b'v', b'v', 0x44, 1, b'k', 1, b'v', 1, b'h', 1, b'w', 3];
+        self.write("records_write", "records", &records)?;
+        self.write("records_write", "one", &[0])?;
+        for (name, text) in [
+            ("uuid", "lYvkPXqTRVK9V2hq9v0W_Q"),
+            ("range", "0-3"),
+            ("open", "5+"),
+            ("none", "none"),
+            ("api", "Fetch"),
+            ("error", "NOT_COORDINATOR"),
+            ("number", "-1"),
+            ("codec", "zstd"),
+        ] {
+            self.write("text", name, text.as_bytes())?;
+        }
+        self.write("codecs", "text", "milena ".repeat(30).as_bytes())?;
+        self.write("codecs", "bytes", &(0..=255).collect::<Vec<u8>>())
+    }
+}
+
+fn key(request: &str) -> Option<u8> {
+    let name = request.strip_suffix("Request").or_else(|| request.strip_suffix("Response"))?;
+    let api: milena::messages::ApiKey = name.parse().ok()?;
+    u8::try_from(api.0).ok()
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect()
+}
