@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use milena_wire::VersionRange;
 
-use crate::model::{Api, Entity, Field, FieldDefault, Kind, Message, Type};
+use crate::model::{Api, Entity, Field, FieldDefault, Kind, Message, StructId, Type};
 use crate::parser::{Result, SpecError};
 use crate::spec::Spec;
 
@@ -110,7 +110,30 @@ pub(crate) fn message(message: &Message) -> Result<()> {
             return fail(line, format!("tags of {} are {tags:?}, expected 0, 1, 2 and so on", structure.name));
         }
     }
-    recursion(message)
+    recursion(message)?;
+    empty_elements(message)
+}
+
+/// A count is held against the bytes that are left, so that each element of an array has to take one. In flexible versions
+/// its tags do.
+fn empty_elements(message: &Message) -> Result<()> {
+    fn takes_bytes(message: &Message, id: StructId, version: i16) -> bool {
+        let mut fields = message.structure(id).fields.iter().filter(|field| field.versions.contains(version));
+        fields.any(|field| match field.ty {
+            Type::Struct(id) => field.nullable.contains(version) || takes_bytes(message, id, version),
+            _ => true,
+        })
+    }
+    for (structure, field) in message.structs.iter().flat_map(|s| s.fields.iter().map(move |field| (s, field))) {
+        let (Type::Array(_), Some(id)) = (&field.ty, field.ty.struct_id()) else { continue };
+        let versions = field.versions.intersect(structure.versions).intersect(message.versions);
+        let empty = |version: &i16| !message.is_flexible(*version) && !takes_bytes(message, id, *version);
+        if let Some(version) = versions.iter().find(empty) {
+            let text = format!("an element of {} takes no bytes in version {version}", field.name);
+            return Err(SpecError::new(&message.file, field.line, 1, text));
+        }
+    }
+    Ok(())
 }
 
 /// Kafka's structs contain no struct of their own kind, so decoders need no depth limit; keep it that way.

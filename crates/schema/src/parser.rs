@@ -309,6 +309,7 @@ mod tests {
             (&format!("{FIRST}request\n  A string 0+ default null"), "5:3: field A has the default null"),
             (&format!("{FIRST}request\n  A int8 0+ default 200"), "5:3: default 200 does not fit"),
             (&format!("{FIRST}request\n  A int8 0+ entity groupId"), "5:3: entity groupId stands on string"),
+            (&format!("{FIRST}request\n  A []B 0+\n    C int8 1+"), "5:1: an element of A takes no bytes in version 0"),
             (&format!("{FIRST}request\n\tA int8 0+"), "5:1: a tab, expected spaces"),
         ];
         for (text, expected) in cases {
