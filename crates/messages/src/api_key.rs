@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use milena_wire::VersionRange;
+use milena_wire::{Fixed, VersionRange};
 
 use crate::generated::api_table::APIS;
 
@@ -19,6 +19,21 @@ pub(crate) struct ApiInfo {
     pub(crate) unstable: VersionRange,
     pub(crate) request_header: Option<(VersionRange, i16)>,
     pub(crate) response_header: Option<(VersionRange, i16)>,
+}
+
+impl Fixed for ApiKey {
+    const SIZES: &'static [usize] = i16::SIZES;
+    const SIZE: usize = i16::SIZE;
+
+    #[inline(always)]
+    fn take(bytes: &[u8]) -> Self {
+        Self(i16::take(bytes))
+    }
+
+    #[inline(always)]
+    fn put(&self, bytes: &mut [u8]) {
+        self.0.put(bytes);
+    }
 }
 
 impl ApiKey {

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use milena_wire::Fixed;
+
 use crate::generated::error_table::ERRORS;
 
 /// An error code. Any number can stand here, known or not.
@@ -14,6 +16,21 @@ pub(crate) struct ErrorInfo {
     pub(crate) former: Option<&'static str>,
     pub(crate) retriable: bool,
     pub(crate) refresh: bool,
+}
+
+impl Fixed for ErrorCode {
+    const SIZES: &'static [usize] = i16::SIZES;
+    const SIZE: usize = i16::SIZE;
+
+    #[inline(always)]
+    fn take(bytes: &[u8]) -> Self {
+        Self(i16::take(bytes))
+    }
+
+    #[inline(always)]
+    fn put(&self, bytes: &mut [u8]) {
+        self.0.put(bytes);
+    }
 }
 
 impl ErrorCode {

@@ -21,6 +21,7 @@
 //! | room | what |
 //! |---|---|
 //! | [`Reader`], [`Writer`] | the two cursors |
+//! | [`Fixed`] | runs of values of fixed width, read and written in one step |
 //! | [`Limits`] | how much memory hostile bytes may cost |
 //! | [`Error`], [`ErrorKind`], [`At`] | what went wrong, at which byte, in which field |
 //! | [`VersionRange`] | `0-3`, `5+`, `none` |
@@ -29,6 +30,9 @@
 //! | [`varint`] | variable-length integers on their own |
 
 mod error;
+mod fixed;
+mod int32s;
+mod lossy;
 mod reader;
 mod tag;
 mod uuid;
@@ -39,6 +43,7 @@ mod writer;
 pub use bytes::Bytes;
 pub use bytestring::ByteString;
 pub use error::{At, Error, ErrorKind, Result};
+pub use fixed::{Fixed, MAX_FIXED_BYTES};
 pub use reader::{Limits, Reader};
 pub use smallvec::{SmallVec, smallvec};
 pub use tag::{UnknownTag, UnknownTags};

@@ -2,9 +2,11 @@ use bytes::Bytes;
 use bytestring::ByteString;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fixed::Fixed;
+use crate::lossy::java_lossy;
 use crate::tag::{UnknownTag, UnknownTags};
 use crate::uuid::Uuid;
-use crate::{Int32s, MAX_STRING_BYTES, varint};
+use crate::{MAX_STRING_BYTES, varint};
 
 /// How much memory a message may cost its reader.
 ///
@@ -32,10 +34,16 @@ impl Default for Limits {
 /// Strings and bytes are slices that share the input's memory; nothing is copied.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    buf: Bytes,
-    pos: usize,
+    pub(crate) buf: Bytes,
+    pub(crate) pos: usize,
     budget: usize,
 }
+
+/// Elements of an array that are read before anyone looks whether reading failed.
+///
+/// An iterator of known length lets elements be built where they stay. One that could end early would have each built
+/// elsewhere, kept there for the case that the vector grows and that fails, and moved.
+const CHUNK: usize = 64;
 
 macro_rules! fixed {
     ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {$(
@@ -109,6 +117,31 @@ impl Reader {
         u32: u32;
         /// float64, IEEE 754, big-endian.
         f64: f64;
+    }
+
+    /// Several values of fixed width behind each other. `names` are those of the fields, for errors.
+    #[inline]
+    pub fn fixed<F: Fixed, const N: usize>(&mut self, names: [&'static str; N]) -> Result<F> {
+        match self.buf[self.pos..].get(..F::SIZE) {
+            Some(bytes) => {
+                self.pos += F::SIZE;
+                Ok(F::take(bytes))
+            }
+            None => Err(self.fixed_cut_off(F::SIZES, &names)),
+        }
+    }
+
+    /// The error that reading the values one by one would have given.
+    #[cold]
+    #[inline(never)]
+    fn fixed_cut_off(&mut self, sizes: &[usize], names: &[&'static str]) -> Error {
+        for (&size, &name) in sizes.iter().zip(names) {
+            if size > self.remaining() {
+                return self.cut_off(size).within(name);
+            }
+            self.pos += size;
+        }
+        self.cut_off(1)
     }
 
     /// bool: one byte, any but 0 is true.
@@ -202,6 +235,11 @@ impl Reader {
 
     #[inline]
     fn take_string(&mut self, start: usize, len: i32) -> Result<ByteString> {
+        if len == 0 { Ok(ByteString::new()) } else { self.take_text(start, len) }
+    }
+
+    #[inline(never)]
+    fn take_text(&mut self, start: usize, len: i32) -> Result<ByteString> {
         if len as usize > MAX_STRING_BYTES {
             return Err(Error::malformed(
                 start,
@@ -299,7 +337,7 @@ impl Reader {
 
     /// An array that may not be null.
     #[inline]
-    pub fn array<T>(&mut self, flexible: bool, read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub fn array<T: Default>(&mut self, flexible: bool, read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let start = self.pos;
         match self.nullable_array(flexible, read)? {
             Some(array) => Ok(array),
@@ -308,7 +346,7 @@ impl Reader {
     }
 
     /// An array that may be null.
-    pub fn nullable_array<T>(
+    pub fn nullable_array<T: Default>(
         &mut self,
         flexible: bool,
         mut read: impl FnMut(&mut Self) -> Result<T>,
@@ -317,57 +355,23 @@ impl Reader {
             return Ok(None);
         };
         let mut array = Vec::with_capacity(count);
-        for index in 0..count {
-            match read(self) {
-                Ok(element) => array.push(element),
-                Err(error) => return Err(error.within_index(index)),
+        let mut failure = None;
+        while array.len() < count {
+            let first = array.len();
+            array.extend((first..count.min(first + CHUNK)).map(|index| {
+                if failure.is_none() {
+                    match read(self) {
+                        Ok(element) => return element,
+                        Err(error) => failure = Some(error.within_index(index)),
+                    }
+                }
+                T::default()
+            }));
+            if let Some(error) = failure {
+                return Err(error);
             }
         }
         Ok(Some(array))
-    }
-
-    /// An array of int32 that may not be null.
-    #[inline]
-    pub fn int32s(&mut self, flexible: bool) -> Result<Int32s> {
-        let start = self.pos;
-        match self.count(flexible, size_of::<i32>())? {
-            Some(count) => self.int32s_of(start, count),
-            None => Err(null_array(start)),
-        }
-    }
-
-    /// An array of int32 that may be null.
-    #[inline]
-    pub fn nullable_int32s(&mut self, flexible: bool) -> Result<Option<Int32s>> {
-        let start = self.pos;
-        match self.count(flexible, size_of::<i32>())? {
-            Some(count) => self.int32s_of(start, count).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    #[inline]
-    fn int32s_of(&mut self, start: usize, count: usize) -> Result<Int32s> {
-        let rest = &self.buf[self.pos..];
-        // As many as fit inside are read at once, however few are wanted of them: no loop over the usual replica list.
-        if let (0..=4, Some(bytes)) = (count, rest.first_chunk::<16>()) {
-            self.pos += count * 4;
-            let mut values = [0; 4];
-            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(4)) {
-                *value = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            }
-            return Ok(Int32s::from_buf_and_len(values, count));
-        }
-        self.many_int32s(start, count).map(Int32s::from_vec)
-    }
-
-    #[inline(never)]
-    fn many_int32s(&mut self, start: usize, count: usize) -> Result<Vec<i32>> {
-        let Some(bytes) = self.buf[self.pos..].get(..count * 4) else {
-            return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", self.remaining())));
-        };
-        self.pos += count * 4;
-        Ok(bytes.chunks_exact(4).map(|value| i32::from_be_bytes([value[0], value[1], value[2], value[3]])).collect())
     }
 
     /// The marker in front of a struct that may be null: int8, below 0 is null.
@@ -414,7 +418,7 @@ impl Reader {
     }
 
     /// Reads the tagged fields of a struct that defines none; nothing at all when the version is not flexible.
-    #[inline]
+    #[inline(always)]
     pub fn unknown_tags(&mut self, flexible: bool) -> Result<UnknownTags> {
         if !flexible {
             return Ok(UnknownTags::default());
@@ -423,38 +427,19 @@ impl Reader {
             self.pos += 1;
             return Ok(UnknownTags::default());
         }
+        self.some_unknown_tags()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn some_unknown_tags(&mut self) -> Result<UnknownTags> {
         self.tags(|_, _| Ok(false))
     }
 }
 
 #[cold]
-fn null_array(start: usize) -> Error {
+pub(crate) fn null_array(start: usize) -> Error {
     Error::malformed(start, "null array where null is not allowed")
-}
-
-/// UTF-8 as Java's decoder sees it: each malformed part becomes U+FFFD, and an encoded surrogate (ED A0..BF xx, also a
-/// cut one) becomes a single one, where Rust would put three.
-fn java_lossy(mut bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    loop {
-        match std::str::from_utf8(bytes) {
-            Ok(valid) => {
-                text.push_str(valid);
-                return text;
-            }
-            Err(error) => {
-                let (valid, rest) = bytes.split_at(error.valid_up_to());
-                text.push_str(&String::from_utf8_lossy(valid));
-                text.push('\u{FFFD}');
-                let skip = match rest {
-                    [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => 3,
-                    [0xED, 0xA0..=0xBF, ..] => 2,
-                    _ => error.error_len().unwrap_or(rest.len()),
-                };
-                bytes = &rest[skip..];
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fixed::{Fixed, MAX_FIXED_BYTES};
 use crate::tag::{UnknownTag, UnknownTags};
 use crate::uuid::Uuid;
 use crate::{MAX_STRING_BYTES, varint};
@@ -129,6 +130,14 @@ impl Writer {
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.buf.extend_from_slice(bytes);
+    }
+
+    /// Several values of fixed width behind each other.
+    #[inline]
+    pub fn fixed<F: Fixed>(&mut self, values: F) {
+        let mut bytes = [0; MAX_FIXED_BYTES];
+        values.put(&mut bytes);
+        self.buf.extend_from_slice(&bytes[..F::SIZE]);
     }
 
     /// int8.

@@ -1,7 +1,7 @@
 //! How one field looks in Rust: its type, its default, how it is read and written.
 
 use milena_schema::{Entity, Field, FieldDefault, Message, Struct, Type};
-use milena_wire::VersionRange;
+use milena_wire::{MAX_FIXED_BYTES, VersionRange};
 
 use super::names;
 
@@ -132,6 +132,21 @@ impl<'a> RustField<'a> {
         })
     }
 
+    /// The width of a field that every version has in the same width: such fields are read and written in runs.
+    pub(crate) fn fixed_size(&self) -> Option<usize> {
+        if self.field.tag.is_some() || self.present().is_some() {
+            return None;
+        }
+        match self.field.ty {
+            Type::Bool | Type::Int8 => Some(1),
+            Type::Int16 | Type::Uint16 => Some(2),
+            Type::Int32 | Type::Uint32 => Some(4),
+            Type::Int64 | Type::Float64 => Some(8),
+            Type::Uuid => Some(16),
+            _ => None,
+        }
+    }
+
     fn flex(&self) -> String {
         let flexible = self.field.flexible.unwrap_or(self.message.flexible);
         let existing = self.field.versions.intersect(self.owner.versions);
@@ -218,6 +233,27 @@ impl<'a> RustField<'a> {
             primitive => (format!("w.{}({this})", self.bare(primitive).to_lowercase()), false),
         }
     }
+}
+
+/// Cuts fields into runs of those that go in one step, and all others alone.
+pub(crate) fn runs<'a, 'b>(fields: &[&'b RustField<'a>]) -> Vec<Vec<&'b RustField<'a>>> {
+    const MAX_FIELDS: usize = 6;
+    let mut runs: Vec<Vec<&RustField<'_>>> = Vec::new();
+    let mut size = MAX_FIXED_BYTES + 1;
+    for field in fields {
+        let width = field.fixed_size().unwrap_or(MAX_FIXED_BYTES + 1);
+        match runs.last_mut() {
+            Some(run) if run.len() < MAX_FIELDS && size + width <= MAX_FIXED_BYTES => {
+                run.push(field);
+                size += width;
+            }
+            _ => {
+                runs.push(vec![field]);
+                size = width;
+            }
+        }
+    }
+    runs
 }
 
 /// The test on `v` that tells `versions` from the rest of `domain`; `None` when all of the domain is in.

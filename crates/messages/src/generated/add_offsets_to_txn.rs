@@ -25,8 +25,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
+            let (producer_id, producer_epoch) = r.fixed(["producerId", "producerEpoch"])?;
             let group_id = r.string(flex).at("groupId")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { transactional_id, producer_id, producer_epoch, group_id, unknown_tagged_fields })
@@ -35,8 +34,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
+            w.fixed((self.producer_id, self.producer_epoch));
             w.string(&self.group_id, flex).at("groupId")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
@@ -72,16 +70,14 @@ pub mod response {
     impl Struct for AddOffsetsToTxnResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { throttle_time_ms, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

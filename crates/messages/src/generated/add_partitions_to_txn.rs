@@ -64,11 +64,10 @@ pub mod request {
     }
 
     impl Struct for AddPartitionsToTxnTransaction {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let transactional_id = r.string(true).at("transactionalId")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
-            let verify_only = r.bool().at("verifyOnly")?;
+            let (producer_id, producer_epoch, verify_only) = r.fixed(["producerId", "producerEpoch", "verifyOnly"])?;
             let topics = r.array(true, |r| AddPartitionsToTxnTopic::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_tagged_fields })
@@ -76,9 +75,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.transactional_id, true).at("transactionalId")?;
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
-            w.bool(self.verify_only);
+            w.fixed((self.producer_id, self.producer_epoch, self.verify_only));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -96,6 +93,7 @@ pub mod request {
     }
 
     impl Struct for AddPartitionsToTxnTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let name = r.string(flex).at("name")?;
@@ -176,6 +174,7 @@ pub mod response {
     }
 
     impl Struct for AddPartitionsToTxnResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let transactional_id = r.string(true).at("transactionalId")?;
             let topic_results = r.array(true, |r| AddPartitionsToTxnTopicResult::read(r, v)).at("topicResults")?;
@@ -202,6 +201,7 @@ pub mod response {
     }
 
     impl Struct for AddPartitionsToTxnTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let name = r.string(flex).at("name")?;
@@ -230,18 +230,17 @@ pub mod response {
     }
 
     impl Struct for AddPartitionsToTxnPartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let partition_error_code = r.i16().map(ErrorCode).at("partitionErrorCode")?;
+            let (partition_index, partition_error_code) = r.fixed(["partitionIndex", "partitionErrorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, partition_error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i32(self.partition_index);
-            w.i16(self.partition_error_code.0);
+            w.fixed((self.partition_index, self.partition_error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

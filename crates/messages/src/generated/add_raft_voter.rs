@@ -42,9 +42,7 @@ pub mod request {
     impl Struct for AddRaftVoterRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
-            let timeout_ms = r.i32().at("timeoutMs")?;
-            let voter_id = r.i32().at("voterId")?;
-            let voter_directory_id = r.uuid().at("voterDirectoryId")?;
+            let (timeout_ms, voter_id, voter_directory_id) = r.fixed(["timeoutMs", "voterId", "voterDirectoryId"])?;
             let listeners = r.array(true, |r| Listener::read(r, v)).at("listeners")?;
             let ack_when_committed = if v >= 1 { r.bool().at("ackWhenCommitted")? } else { true };
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -53,9 +51,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
-            w.i32(self.timeout_ms);
-            w.i32(self.voter_id);
-            w.uuid(self.voter_directory_id);
+            w.fixed((self.timeout_ms, self.voter_id, self.voter_directory_id));
             w.array(&self.listeners, true, |w, value| value.write(w, v)).at("listeners")?;
             if v >= 1 { w.bool(self.ack_when_committed); } else if !self.ack_when_committed { return Err(Error::absent(v).within("ackWhenCommitted")); }
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -76,6 +72,7 @@ pub mod request {
     }
 
     impl Struct for Listener {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -134,16 +131,14 @@ pub mod response {
 
     impl Struct for AddRaftVoterResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

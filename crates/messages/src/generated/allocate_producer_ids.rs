@@ -29,15 +29,13 @@ pub mod request {
 
     impl Struct for AllocateProducerIdsRequest {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -75,19 +73,13 @@ pub mod response {
 
     impl Struct for AllocateProducerIdsResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let producer_id_start = r.i64().at("producerIdStart")?;
-            let producer_id_len = r.i32().at("producerIdLen")?;
+            let (throttle_time_ms, error_code, producer_id_start, producer_id_len) = r.fixed(["throttleTimeMs", "errorCode", "producerIdStart", "producerIdLen"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
-            w.i64(self.producer_id_start);
-            w.i32(self.producer_id_len);
+            w.fixed((self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for EntryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity = r.array(flex, |r| EntityData::read(r, v)).at("entity")?;
@@ -84,6 +85,7 @@ pub mod request {
     }
 
     impl Struct for EntityData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity_type = r.string(flex).at("entityType")?;
@@ -114,11 +116,11 @@ pub mod request {
     }
 
     impl Struct for OpData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let key = r.string(flex).at("key")?;
-            let value = r.f64().at("value")?;
-            let remove = r.bool().at("remove")?;
+            let (value, remove) = r.fixed(["value", "remove"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { key, value, remove, unknown_tagged_fields })
         }
@@ -126,8 +128,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.key, flex).at("key")?;
-            w.f64(self.value);
-            w.bool(self.remove);
+            w.fixed((self.value, self.remove));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -201,6 +202,7 @@ pub mod response {
     }
 
     impl Struct for EntryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -241,6 +243,7 @@ pub mod response {
     }
 
     impl Struct for EntityData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity_type = r.string(flex).at("entityType")?;

@@ -32,16 +32,14 @@ pub mod request {
 
     impl Struct for AlterPartitionRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, topics, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -61,6 +59,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = if v <= 1 { r.string(true).at("topicName")? } else { ByteString::new() };
             let topic_id = if v >= 2 { r.uuid().at("topicId")? } else { Uuid::ZERO };
@@ -97,9 +96,9 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, leader_epoch) = r.fixed(["partitionIndex", "leaderEpoch"])?;
             let new_isr = if v <= 2 { r.int32s(true).at("newIsr")? } else { Int32s::new() };
             let new_isr_with_epochs = if v >= 3 { r.array(true, |r| BrokerState::read(r, v)).at("newIsrWithEpochs")? } else { Vec::new() };
             let leader_recovery_state = if v >= 1 { r.i8().at("leaderRecoveryState")? } else { 0 };
@@ -109,8 +108,7 @@ pub mod request {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.leader_epoch));
             if v <= 2 { w.int32s(&self.new_isr, true).at("newIsr")?; } else if !self.new_isr.is_empty() { return Err(Error::absent(v).within("newIsr")); }
             if v >= 3 { w.array(&self.new_isr_with_epochs, true, |w, value| value.write(w, v)).at("newIsrWithEpochs")?; } else if !self.new_isr_with_epochs.is_empty() { return Err(Error::absent(v).within("newIsrWithEpochs")); }
             if v >= 1 { w.i8(self.leader_recovery_state); } else if self.leader_recovery_state != 0 { return Err(Error::absent(v).within("leaderRecoveryState")); }
@@ -141,16 +139,15 @@ pub mod request {
     }
 
     impl Struct for BrokerState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -186,16 +183,14 @@ pub mod response {
 
     impl Struct for AlterPartitionResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, topics, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -215,6 +210,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = if v <= 1 { r.string(true).at("topicName")? } else { ByteString::new() };
             let topic_id = if v >= 2 { r.uuid().at("topicId")? } else { Uuid::ZERO };
@@ -253,11 +249,9 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, error_code, leader_id, leader_epoch) = r.fixed(["partitionIndex", "errorCode", "leaderId", "leaderEpoch"])?;
             let isr = r.int32s(true).at("isr")?;
             let leader_recovery_state = if v >= 1 { r.i8().at("leaderRecoveryState")? } else { 0 };
             let partition_epoch = r.i32().at("partitionEpoch")?;
@@ -266,10 +260,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
             w.int32s(&self.isr, true).at("isr")?;
             if v >= 1 { w.i8(self.leader_recovery_state); }
             w.i32(self.partition_epoch);

@@ -59,6 +59,7 @@ pub mod request {
     }
 
     impl Struct for ReassignableTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| ReassignablePartition::read(r, v)).at("partitions")?;
@@ -85,6 +86,7 @@ pub mod request {
     }
 
     impl Struct for ReassignablePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let replicas = r.nullable_int32s(true).at("replicas")?;
@@ -178,6 +180,7 @@ pub mod response {
     }
 
     impl Struct for ReassignableTopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| ReassignablePartitionResponse::read(r, v)).at("partitions")?;
@@ -217,17 +220,16 @@ pub mod response {
     }
 
     impl Struct for ReassignablePartitionResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

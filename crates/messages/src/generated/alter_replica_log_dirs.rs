@@ -42,6 +42,7 @@ pub mod request {
     }
 
     impl Struct for AlterReplicaLogDir {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let path = r.string(flex).at("path")?;
@@ -70,6 +71,7 @@ pub mod request {
     }
 
     impl Struct for AlterReplicaLogDirTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -142,6 +144,7 @@ pub mod response {
     }
 
     impl Struct for AlterReplicaLogDirTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topic_name = r.string(flex).at("topicName")?;
@@ -170,18 +173,17 @@ pub mod response {
     }
 
     impl Struct for AlterReplicaLogDirPartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for AlterShareGroupOffsetsRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.array(true, |r| AlterShareGroupOffsetsRequestPartition::read(r, v)).at("partitions")?;
@@ -70,16 +71,15 @@ pub mod request {
     }
 
     impl Struct for AlterShareGroupOffsetsRequestPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let start_offset = r.i64().at("startOffset")?;
+            let (partition_index, start_offset) = r.fixed(["partitionIndex", "startOffset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, start_offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i64(self.start_offset);
+            w.fixed((self.partition_index, self.start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -117,8 +117,7 @@ pub mod response {
 
     impl Struct for AlterShareGroupOffsetsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let responses = r.array(true, |r| AlterShareGroupOffsetsResponseTopic::read(r, v)).at("responses")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -126,8 +125,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.array(&self.responses, true, |w, value| value.write(w, v)).at("responses")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -148,6 +146,7 @@ pub mod response {
     }
 
     impl Struct for AlterShareGroupOffsetsResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let topic_id = r.uuid().at("topicId")?;
@@ -178,17 +177,16 @@ pub mod response {
     }
 
     impl Struct for AlterShareGroupOffsetsResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for ScramCredentialDeletion {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let mechanism = r.i8().at("mechanism")?;
@@ -76,10 +77,10 @@ pub mod request {
     }
 
     impl Struct for ScramCredentialUpsertion {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let mechanism = r.i8().at("mechanism")?;
-            let iterations = r.i32().at("iterations")?;
+            let (mechanism, iterations) = r.fixed(["mechanism", "iterations"])?;
             let salt = r.bytes(true).at("salt")?;
             let salted_password = r.bytes(true).at("saltedPassword")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -88,8 +89,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i8(self.mechanism);
-            w.i32(self.iterations);
+            w.fixed((self.mechanism, self.iterations));
             w.bytes(&self.salt, true).at("salt")?;
             w.bytes(&self.salted_password, true).at("saltedPassword")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -163,6 +163,7 @@ pub mod response {
     }
 
     impl Struct for AlterUserScramCredentialsResult {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let user = r.string(true).at("user")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;

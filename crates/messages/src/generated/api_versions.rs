@@ -162,20 +162,17 @@ pub mod response {
     }
 
     impl Struct for ApiVersion {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let api_key = r.i16().map(ApiKey).at("apiKey")?;
-            let min_version = r.i16().at("minVersion")?;
-            let max_version = r.i16().at("maxVersion")?;
+            let (api_key, min_version, max_version) = r.fixed(["apiKey", "minVersion", "maxVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { api_key, min_version, max_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i16(self.api_key.0);
-            w.i16(self.min_version);
-            w.i16(self.max_version);
+            w.fixed((self.api_key, self.min_version, self.max_version));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -194,18 +191,17 @@ pub mod response {
     }
 
     impl Struct for SupportedFeatureKey {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let min_version = r.i16().at("minVersion")?;
-            let max_version = r.i16().at("maxVersion")?;
+            let (min_version, max_version) = r.fixed(["minVersion", "maxVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, min_version, max_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.min_version);
-            w.i16(self.max_version);
+            w.fixed((self.min_version, self.max_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -224,18 +220,17 @@ pub mod response {
     }
 
     impl Struct for FinalizedFeatureKey {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let max_version_level = r.i16().at("maxVersionLevel")?;
-            let min_version_level = r.i16().at("minVersionLevel")?;
+            let (max_version_level, min_version_level) = r.fixed(["maxVersionLevel", "minVersionLevel"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, max_version_level, min_version_level, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.max_version_level);
-            w.i16(self.min_version_level);
+            w.fixed((self.max_version_level, self.min_version_level));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

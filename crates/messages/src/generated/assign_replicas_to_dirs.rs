@@ -32,16 +32,14 @@ pub mod request {
 
     impl Struct for AssignReplicasToDirsRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let directories = r.array(true, |r| DirectoryData::read(r, v)).at("directories")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, directories, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             w.array(&self.directories, true, |w, value| value.write(w, v)).at("directories")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -59,6 +57,7 @@ pub mod request {
     }
 
     impl Struct for DirectoryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let id = r.uuid().at("id")?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
@@ -85,6 +84,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -109,6 +109,7 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -152,16 +153,14 @@ pub mod response {
 
     impl Struct for AssignReplicasToDirsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let directories = r.array(true, |r| DirectoryData::read(r, v)).at("directories")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, directories, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.directories, true, |w, value| value.write(w, v)).at("directories")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -179,6 +178,7 @@ pub mod response {
     }
 
     impl Struct for DirectoryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let id = r.uuid().at("id")?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
@@ -205,6 +205,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -231,16 +232,15 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

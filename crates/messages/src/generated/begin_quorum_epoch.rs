@@ -66,6 +66,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let topic_name = r.string(flex).at("topicName")?;
@@ -98,12 +99,12 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let partition_index = r.i32().at("partitionIndex")?;
             let voter_directory_id = if v >= 1 { r.uuid().at("voterDirectoryId")? } else { Uuid::ZERO };
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, voter_directory_id, leader_id, leader_epoch, unknown_tagged_fields })
         }
@@ -112,8 +113,7 @@ pub mod request {
             let flex = v >= 1;
             w.i32(self.partition_index);
             if v >= 1 { w.uuid(self.voter_directory_id); }
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -132,6 +132,7 @@ pub mod request {
     }
 
     impl Struct for LeaderEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -218,6 +219,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let topic_name = r.string(flex).at("topicName")?;
@@ -250,22 +252,17 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, error_code, leader_id, leader_epoch) = r.fixed(["partitionIndex", "errorCode", "leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -284,6 +281,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

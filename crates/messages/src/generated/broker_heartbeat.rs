@@ -44,11 +44,7 @@ pub mod request {
 
     impl Struct for BrokerHeartbeatRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
-            let current_metadata_offset = r.i64().at("currentMetadataOffset")?;
-            let want_fence = r.bool().at("wantFence")?;
-            let want_shut_down = r.bool().at("wantShutDown")?;
+            let (broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down) = r.fixed(["brokerId", "brokerEpoch", "currentMetadataOffset", "wantFence", "wantShutDown"])?;
             let mut offline_log_dirs = Vec::new();
             let mut cordoned_log_dirs = None;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -65,11 +61,7 @@ pub mod request {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
-            w.i64(self.current_metadata_offset);
-            w.bool(self.want_fence);
-            w.bool(self.want_shut_down);
+            w.fixed((self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence, self.want_shut_down));
             if v < 1 && !self.offline_log_dirs.is_empty() { return Err(Error::absent(v).within("offlineLogDirs")); }
             if v < 2 && self.cordoned_log_dirs.is_some() { return Err(Error::absent(v).within("cordonedLogDirs")); }
             let tag_0 = v >= 1 && !self.offline_log_dirs.is_empty();
@@ -129,21 +121,13 @@ pub mod response {
 
     impl Struct for BrokerHeartbeatResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let is_caught_up = r.bool().at("isCaughtUp")?;
-            let is_fenced = r.bool().at("isFenced")?;
-            let should_shut_down = r.bool().at("shouldShutDown")?;
+            let (throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down) = r.fixed(["throttleTimeMs", "errorCode", "isCaughtUp", "isFenced", "shouldShutDown"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
-            w.bool(self.is_caught_up);
-            w.bool(self.is_fenced);
-            w.bool(self.should_shut_down);
+            w.fixed((self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced, self.should_shut_down));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

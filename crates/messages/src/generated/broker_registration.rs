@@ -93,11 +93,11 @@ pub mod request {
     }
 
     impl Struct for Listener {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
-            let port = r.u16().at("port")?;
-            let security_protocol = r.i16().at("securityProtocol")?;
+            let (port, security_protocol) = r.fixed(["port", "securityProtocol"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
@@ -105,8 +105,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
-            w.u16(self.port);
-            w.i16(self.security_protocol);
+            w.fixed((self.port, self.security_protocol));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -125,18 +124,17 @@ pub mod request {
     }
 
     impl Struct for Feature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -183,17 +181,13 @@ pub mod response {
 
     impl Struct for BrokerRegistrationResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (throttle_time_ms, error_code, broker_epoch) = r.fixed(["throttleTimeMs", "errorCode", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, broker_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
-            w.i64(self.broker_epoch);
+            w.fixed((self.throttle_time_ms, self.error_code, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

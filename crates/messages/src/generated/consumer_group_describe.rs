@@ -117,13 +117,13 @@ pub mod response {
     }
 
     impl Struct for DescribedGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let group_id = r.string(true).at("groupId")?;
             let group_state = r.string(true).at("groupState")?;
-            let group_epoch = r.i32().at("groupEpoch")?;
-            let assignment_epoch = r.i32().at("assignmentEpoch")?;
+            let (group_epoch, assignment_epoch) = r.fixed(["groupEpoch", "assignmentEpoch"])?;
             let assignor_name = r.string(true).at("assignorName")?;
             let members = r.array(true, |r| Member::read(r, v)).at("members")?;
             let authorized_operations = r.i32().at("authorizedOperations")?;
@@ -136,8 +136,7 @@ pub mod response {
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.string(&self.group_id, true).at("groupId")?;
             w.string(&self.group_state, true).at("groupState")?;
-            w.i32(self.group_epoch);
-            w.i32(self.assignment_epoch);
+            w.fixed((self.group_epoch, self.assignment_epoch));
             w.string(&self.assignor_name, true).at("assignorName")?;
             w.array(&self.members, true, |w, value| value.write(w, v)).at("members")?;
             w.i32(self.authorized_operations);
@@ -194,6 +193,7 @@ pub mod response {
     }
 
     impl Struct for Member {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let member_id = r.string(true).at("memberId")?;
             let instance_id = r.nullable_string(true).at("instanceId")?;
@@ -240,6 +240,7 @@ pub mod response {
     }
 
     impl Struct for TopicPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let topic_name = r.string(true).at("topicName")?;
@@ -266,6 +267,7 @@ pub mod response {
     }
 
     impl Struct for Assignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("topicPartitions")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;

@@ -39,6 +39,7 @@ pub mod consumer_protocol_assignment {
     }
 
     impl Struct for TopicPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic = r.string(false).at("topic")?;
             let partitions = r.int32s(false).at("partitions")?;
@@ -120,6 +121,7 @@ pub mod consumer_protocol_subscription {
     }
 
     impl Struct for TopicPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic = r.string(false).at("topic")?;
             let partitions = r.int32s(false).at("partitions")?;

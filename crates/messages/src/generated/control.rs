@@ -79,15 +79,13 @@ pub mod kraft_version_record {
 
     impl Struct for KRaftVersionRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let version = r.i16().at("version")?;
-            let kraft_version = r.i16().at("kRaftVersion")?;
+            let (version, kraft_version) = r.fixed(["version", "kRaftVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { version, kraft_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i16(self.version);
-            w.i16(self.kraft_version);
+            w.fixed((self.version, self.kraft_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -120,8 +118,7 @@ pub mod leader_change_message {
 
     impl Struct for LeaderChangeMessage {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let version = r.i16().at("version")?;
-            let leader_id = r.i32().at("leaderId")?;
+            let (version, leader_id) = r.fixed(["version", "leaderId"])?;
             let voters = r.array(true, |r| Voter::read(r, v)).at("voters")?;
             let granting_voters = r.array(true, |r| Voter::read(r, v)).at("grantingVoters")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -129,8 +126,7 @@ pub mod leader_change_message {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i16(self.version);
-            w.i32(self.leader_id);
+            w.fixed((self.version, self.leader_id));
             w.array(&self.voters, true, |w, value| value.write(w, v)).at("voters")?;
             w.array(&self.granting_voters, true, |w, value| value.write(w, v)).at("grantingVoters")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -149,6 +145,7 @@ pub mod leader_change_message {
     }
 
     impl Struct for Voter {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let voter_id = r.i32().at("voterId")?;
             let voter_directory_id = if v >= 1 { r.uuid().at("voterDirectoryId")? } else { Uuid::ZERO };
@@ -220,15 +217,13 @@ pub mod snapshot_header_record {
 
     impl Struct for SnapshotHeaderRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let version = r.i16().at("version")?;
-            let last_contained_log_timestamp = r.i64().at("lastContainedLogTimestamp")?;
+            let (version, last_contained_log_timestamp) = r.fixed(["version", "lastContainedLogTimestamp"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { version, last_contained_log_timestamp, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i16(self.version);
-            w.i64(self.last_contained_log_timestamp);
+            w.fixed((self.version, self.last_contained_log_timestamp));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -286,9 +281,9 @@ pub mod voters_record {
     }
 
     impl Struct for Voter {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let voter_id = r.i32().at("voterId")?;
-            let voter_directory_id = r.uuid().at("voterDirectoryId")?;
+            let (voter_id, voter_directory_id) = r.fixed(["voterId", "voterDirectoryId"])?;
             let endpoints = r.array(true, |r| Endpoint::read(r, v)).at("endpoints")?;
             let kraft_version_feature = KRaftVersionFeature::read(r, v).at("kRaftVersionFeature")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -296,8 +291,7 @@ pub mod voters_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.voter_id);
-            w.uuid(self.voter_directory_id);
+            w.fixed((self.voter_id, self.voter_directory_id));
             w.array(&self.endpoints, true, |w, value| value.write(w, v)).at("endpoints")?;
             self.kraft_version_feature.write(w, v).at("kRaftVersionFeature")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -318,6 +312,7 @@ pub mod voters_record {
     }
 
     impl Struct for Endpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -346,16 +341,15 @@ pub mod voters_record {
     }
 
     impl Struct for KRaftVersionFeature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

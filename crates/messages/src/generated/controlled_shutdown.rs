@@ -100,6 +100,7 @@ pub mod response {
     }
 
     impl Struct for RemainingPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let topic_name = r.string(flex).at("topicName")?;

@@ -25,9 +25,7 @@ pub mod request {
 
     impl Struct for ControllerRegistrationRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let controller_id = r.i32().at("controllerId")?;
-            let incarnation_id = r.uuid().at("incarnationId")?;
-            let zk_migration_ready = r.bool().at("zkMigrationReady")?;
+            let (controller_id, incarnation_id, zk_migration_ready) = r.fixed(["controllerId", "incarnationId", "zkMigrationReady"])?;
             let listeners = r.array(true, |r| Listener::read(r, v)).at("listeners")?;
             let features = r.array(true, |r| Feature::read(r, v)).at("features")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -35,9 +33,7 @@ pub mod request {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.controller_id);
-            w.uuid(self.incarnation_id);
-            w.bool(self.zk_migration_ready);
+            w.fixed((self.controller_id, self.incarnation_id, self.zk_migration_ready));
             w.array(&self.listeners, true, |w, value| value.write(w, v)).at("listeners")?;
             w.array(&self.features, true, |w, value| value.write(w, v)).at("features")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -60,11 +56,11 @@ pub mod request {
     }
 
     impl Struct for Listener {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
-            let port = r.u16().at("port")?;
-            let security_protocol = r.i16().at("securityProtocol")?;
+            let (port, security_protocol) = r.fixed(["port", "securityProtocol"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
@@ -72,8 +68,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
-            w.u16(self.port);
-            w.i16(self.security_protocol);
+            w.fixed((self.port, self.security_protocol));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -92,18 +87,17 @@ pub mod request {
     }
 
     impl Struct for Feature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -150,16 +144,14 @@ pub mod response {
 
     impl Struct for ControllerRegistrationResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

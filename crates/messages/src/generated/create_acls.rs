@@ -67,6 +67,7 @@ pub mod request {
     }
 
     impl Struct for AclCreation {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let resource_type = r.i8().at("resourceType")?;
@@ -74,8 +75,7 @@ pub mod request {
             let resource_pattern_type = if v >= 1 { r.i8().at("resourcePatternType")? } else { 3 };
             let principal = r.string(flex).at("principal")?;
             let host = r.string(flex).at("host")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
@@ -87,8 +87,7 @@ pub mod request {
             if v >= 1 { w.i8(self.resource_pattern_type); } else if self.resource_pattern_type != 3 { return Err(Error::absent(v).within("resourcePatternType")); }
             w.string(&self.principal, flex).at("principal")?;
             w.string(&self.host, flex).at("host")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -159,6 +158,7 @@ pub mod response {
     }
 
     impl Struct for AclCreationResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;

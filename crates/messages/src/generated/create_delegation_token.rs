@@ -66,6 +66,7 @@ pub mod request {
     }
 
     impl Struct for CreatableRenewers {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let principal_type = r.string(flex).at("principalType")?;
@@ -135,9 +136,7 @@ pub mod response {
             let principal_name = r.string(flex).at("principalName")?;
             let token_requester_principal_type = if v >= 3 { r.string(true).at("tokenRequesterPrincipalType")? } else { ByteString::new() };
             let token_requester_principal_name = if v >= 3 { r.string(true).at("tokenRequesterPrincipalName")? } else { ByteString::new() };
-            let issue_timestamp_ms = r.i64().at("issueTimestampMs")?;
-            let expiry_timestamp_ms = r.i64().at("expiryTimestampMs")?;
-            let max_timestamp_ms = r.i64().at("maxTimestampMs")?;
+            let (issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms) = r.fixed(["issueTimestampMs", "expiryTimestampMs", "maxTimestampMs"])?;
             let token_id = r.string(flex).at("tokenId")?;
             let hmac = r.bytes(flex).at("hmac")?;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -152,9 +151,7 @@ pub mod response {
             w.string(&self.principal_name, flex).at("principalName")?;
             if v >= 3 { w.string(&self.token_requester_principal_type, true).at("tokenRequesterPrincipalType")?; } else if !self.token_requester_principal_type.is_empty() { return Err(Error::absent(v).within("tokenRequesterPrincipalType")); }
             if v >= 3 { w.string(&self.token_requester_principal_name, true).at("tokenRequesterPrincipalName")?; } else if !self.token_requester_principal_name.is_empty() { return Err(Error::absent(v).within("tokenRequesterPrincipalName")); }
-            w.i64(self.issue_timestamp_ms);
-            w.i64(self.expiry_timestamp_ms);
-            w.i64(self.max_timestamp_ms);
+            w.fixed((self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms));
             w.string(&self.token_id, flex).at("tokenId")?;
             w.bytes(&self.hmac, flex).at("hmac")?;
             w.i32(self.throttle_time_ms);

@@ -23,8 +23,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topics = r.array(flex, |r| CreatePartitionsTopic::read(r, v)).at("topics")?;
-            let timeout_ms = r.i32().at("timeoutMs")?;
-            let validate_only = r.bool().at("validateOnly")?;
+            let (timeout_ms, validate_only) = r.fixed(["timeoutMs", "validateOnly"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { topics, timeout_ms, validate_only, unknown_tagged_fields })
         }
@@ -32,8 +31,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
-            w.i32(self.timeout_ms);
-            w.bool(self.validate_only);
+            w.fixed((self.timeout_ms, self.validate_only));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -63,6 +61,7 @@ pub mod request {
     }
 
     impl Struct for CreatePartitionsTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -91,6 +90,7 @@ pub mod request {
     }
 
     impl Struct for CreatePartitionsAssignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let broker_ids = r.int32s(flex).at("brokerIds")?;
@@ -163,6 +163,7 @@ pub mod response {
     }
 
     impl Struct for CreatePartitionsTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;

@@ -67,11 +67,11 @@ pub mod request {
     }
 
     impl Struct for CreatableTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let name = r.string(flex).at("name")?;
-            let num_partitions = r.i32().at("numPartitions")?;
-            let replication_factor = r.i16().at("replicationFactor")?;
+            let (num_partitions, replication_factor) = r.fixed(["numPartitions", "replicationFactor"])?;
             let assignments = r.array(flex, |r| CreatableReplicaAssignment::read(r, v)).at("assignments")?;
             let configs = r.array(flex, |r| CreatableTopicConfig::read(r, v)).at("configs")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -81,8 +81,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.string(&self.name, flex).at("name")?;
-            w.i32(self.num_partitions);
-            w.i16(self.replication_factor);
+            w.fixed((self.num_partitions, self.replication_factor));
             w.array(&self.assignments, flex, |w, value| value.write(w, v)).at("assignments")?;
             w.array(&self.configs, flex, |w, value| value.write(w, v)).at("configs")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
@@ -101,6 +100,7 @@ pub mod request {
     }
 
     impl Struct for CreatableReplicaAssignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let partition_index = r.i32().at("partitionIndex")?;
@@ -139,6 +139,7 @@ pub mod request {
     }
 
     impl Struct for CreatableTopicConfig {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let name = r.string(flex).at("name")?;
@@ -239,6 +240,7 @@ pub mod response {
     }
 
     impl Struct for CreatableTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let name = r.string(flex).at("name")?;
@@ -307,12 +309,11 @@ pub mod response {
     }
 
     impl Struct for CreatableTopicConfigs {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let value = r.nullable_string(true).at("value")?;
-            let read_only = r.bool().at("readOnly")?;
-            let config_source = r.i8().at("configSource")?;
-            let is_sensitive = r.bool().at("isSensitive")?;
+            let (read_only, config_source, is_sensitive) = r.fixed(["readOnly", "configSource", "isSensitive"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, value, read_only, config_source, is_sensitive, unknown_tagged_fields })
         }
@@ -320,9 +321,7 @@ pub mod response {
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.nullable_string(self.value.as_deref(), true).at("value")?;
-            w.bool(self.read_only);
-            w.i8(self.config_source);
-            w.bool(self.is_sensitive);
+            w.fixed((self.read_only, self.config_source, self.is_sensitive));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

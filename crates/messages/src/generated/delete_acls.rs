@@ -67,6 +67,7 @@ pub mod request {
     }
 
     impl Struct for DeleteAclsFilter {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let resource_type_filter = r.i8().at("resourceTypeFilter")?;
@@ -74,8 +75,7 @@ pub mod request {
             let pattern_type_filter = if v >= 1 { r.i8().at("patternTypeFilter")? } else { 3 };
             let principal_filter = r.nullable_string(flex).at("principalFilter")?;
             let host_filter = r.nullable_string(flex).at("hostFilter")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown_tagged_fields })
         }
@@ -87,8 +87,7 @@ pub mod request {
             if v >= 1 { w.i8(self.pattern_type_filter); } else if self.pattern_type_filter != 3 { return Err(Error::absent(v).within("patternTypeFilter")); }
             w.nullable_string(self.principal_filter.as_deref(), flex).at("principalFilter")?;
             w.nullable_string(self.host_filter.as_deref(), flex).at("hostFilter")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -162,6 +161,7 @@ pub mod response {
     }
 
     impl Struct for DeleteAclsFilterResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -223,6 +223,7 @@ pub mod response {
     }
 
     impl Struct for DeleteAclsMatchingAcl {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -232,8 +233,7 @@ pub mod response {
             let pattern_type = if v >= 1 { r.i8().at("patternType")? } else { 3 };
             let principal = r.string(flex).at("principal")?;
             let host = r.string(flex).at("host")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { error_code, error_message, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
@@ -247,8 +247,7 @@ pub mod response {
             if v >= 1 { w.i8(self.pattern_type); } else if self.pattern_type != 3 { return Err(Error::absent(v).within("patternType")); }
             w.string(&self.principal, flex).at("principal")?;
             w.string(&self.host, flex).at("host")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -88,6 +88,7 @@ pub mod response {
     }
 
     impl Struct for DeletableGroupResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let group_id = r.string(flex).at("groupId")?;

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for DeleteRecordsTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -74,18 +75,17 @@ pub mod request {
     }
 
     impl Struct for DeleteRecordsPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let offset = r.i64().at("offset")?;
+            let (partition_index, offset) = r.fixed(["partitionIndex", "offset"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.partition_index);
-            w.i64(self.offset);
+            w.fixed((self.partition_index, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -146,6 +146,7 @@ pub mod response {
     }
 
     impl Struct for DeleteRecordsTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -176,20 +177,17 @@ pub mod response {
     }
 
     impl Struct for DeleteRecordsPartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let low_watermark = r.i64().at("lowWatermark")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, low_watermark, error_code) = r.fixed(["partitionIndex", "lowWatermark", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, low_watermark, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.partition_index);
-            w.i64(self.low_watermark);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.low_watermark, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

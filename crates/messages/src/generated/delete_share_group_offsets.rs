@@ -42,6 +42,7 @@ pub mod request {
     }
 
     impl Struct for DeleteShareGroupOffsetsRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -87,8 +88,7 @@ pub mod response {
 
     impl Struct for DeleteShareGroupOffsetsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let responses = r.array(true, |r| DeleteShareGroupOffsetsResponseTopic::read(r, v)).at("responses")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -96,8 +96,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.array(&self.responses, true, |w, value| value.write(w, v)).at("responses")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -120,10 +119,10 @@ pub mod response {
     }
 
     impl Struct for DeleteShareGroupOffsetsResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
-            let topic_id = r.uuid().at("topicId")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (topic_id, error_code) = r.fixed(["topicId", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_name, topic_id, error_code, error_message, unknown_tagged_fields })
@@ -131,8 +130,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
-            w.uuid(self.topic_id);
-            w.i16(self.error_code.0);
+            w.fixed((self.topic_id, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

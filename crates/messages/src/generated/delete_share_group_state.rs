@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for DeleteStateData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -68,6 +69,7 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition = r.i32().at("partition")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -130,6 +132,7 @@ pub mod response {
     }
 
     impl Struct for DeleteStateResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionResult::read(r, v)).at("partitions")?;
@@ -158,17 +161,16 @@ pub mod response {
     }
 
     impl Struct for PartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition, error_code) = r.fixed(["partition", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

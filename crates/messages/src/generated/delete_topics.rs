@@ -50,6 +50,7 @@ pub mod request {
     }
 
     impl Struct for DeleteTopicState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.nullable_string(true).at("name")?;
             let topic_id = r.uuid().at("topicId")?;
@@ -136,6 +137,7 @@ pub mod response {
     }
 
     impl Struct for DeletableTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let name = (if v < 6 { r.string(flex).map(Some) } else { r.nullable_string(flex) }).at("name")?;

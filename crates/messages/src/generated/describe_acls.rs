@@ -50,8 +50,7 @@ pub mod request {
             let pattern_type_filter = if v >= 1 { r.i8().at("patternTypeFilter")? } else { 3 };
             let principal_filter = r.nullable_string(flex).at("principalFilter")?;
             let host_filter = r.nullable_string(flex).at("hostFilter")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown_tagged_fields })
         }
@@ -63,8 +62,7 @@ pub mod request {
             if v >= 1 { w.i8(self.pattern_type_filter); } else if self.pattern_type_filter != 3 { return Err(Error::absent(v).within("patternTypeFilter")); }
             w.nullable_string(self.principal_filter.as_deref(), flex).at("principalFilter")?;
             w.nullable_string(self.host_filter.as_deref(), flex).at("hostFilter")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -115,8 +113,7 @@ pub mod response {
     impl Struct for DescribeAclsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(flex).at("errorMessage")?;
             let resources = r.array(flex, |r| DescribeAclsResource::read(r, v)).at("resources")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -125,8 +122,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), flex).at("errorMessage")?;
             w.array(&self.resources, flex, |w, value| value.write(w, v)).at("resources")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
@@ -161,6 +157,7 @@ pub mod response {
     }
 
     impl Struct for DescribeAclsResource {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let resource_type = r.i8().at("resourceType")?;
@@ -197,12 +194,12 @@ pub mod response {
     }
 
     impl Struct for AclDescription {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let principal = r.string(flex).at("principal")?;
             let host = r.string(flex).at("host")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { principal, host, operation, permission_type, unknown_tagged_fields })
         }
@@ -211,8 +208,7 @@ pub mod response {
             let flex = v >= 2;
             w.string(&self.principal, flex).at("principal")?;
             w.string(&self.host, flex).at("host")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

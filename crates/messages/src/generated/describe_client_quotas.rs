@@ -59,6 +59,7 @@ pub mod request {
     }
 
     impl Struct for ComponentData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity_type = r.string(flex).at("entityType")?;
@@ -123,8 +124,7 @@ pub mod response {
     impl Struct for DescribeClientQuotasResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(flex).at("errorMessage")?;
             let entries = r.nullable_array(flex, |r| EntryData::read(r, v)).at("entries")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -133,8 +133,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), flex).at("errorMessage")?;
             w.nullable_array(self.entries.as_deref(), flex, |w, value| value.write(w, v)).at("entries")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
@@ -153,6 +152,7 @@ pub mod response {
     }
 
     impl Struct for EntryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity = r.array(flex, |r| EntityData::read(r, v)).at("entity")?;
@@ -191,6 +191,7 @@ pub mod response {
     }
 
     impl Struct for EntityData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entity_type = r.string(flex).at("entityType")?;
@@ -219,6 +220,7 @@ pub mod response {
     }
 
     impl Struct for ValueData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let key = r.string(flex).at("key")?;

@@ -104,8 +104,7 @@ pub mod response {
 
     impl Struct for DescribeClusterResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let endpoint_type = if v >= 1 { r.i8().at("endpointType")? } else { 1 };
             let cluster_id = r.string(true).at("clusterId")?;
@@ -117,8 +116,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             if v >= 1 { w.i8(self.endpoint_type); } else if self.endpoint_type != 1 { return Err(Error::absent(v).within("endpointType")); }
             w.string(&self.cluster_id, true).at("clusterId")?;
@@ -147,6 +145,7 @@ pub mod response {
     }
 
     impl Struct for DescribeClusterBroker {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let broker_id = r.i32().at("brokerId")?;
             let host = r.string(true).at("host")?;

@@ -63,6 +63,7 @@ pub mod request {
     }
 
     impl Struct for DescribeConfigsResource {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let resource_type = r.i8().at("resourceType")?;
@@ -156,6 +157,7 @@ pub mod response {
     }
 
     impl Struct for DescribeConfigsResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -221,6 +223,7 @@ pub mod response {
     }
 
     impl Struct for DescribeConfigsResourceResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let name = r.string(flex).at("name")?;
@@ -276,6 +279,7 @@ pub mod response {
     }
 
     impl Struct for DescribeConfigsSynonym {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let name = r.string(flex).at("name")?;

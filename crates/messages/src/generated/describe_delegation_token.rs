@@ -51,6 +51,7 @@ pub mod request {
     }
 
     impl Struct for DescribeDelegationTokenOwner {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let principal_type = r.string(flex).at("principalType")?;
@@ -143,15 +144,14 @@ pub mod response {
     }
 
     impl Struct for DescribedDelegationToken {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let principal_type = r.string(flex).at("principalType")?;
             let principal_name = r.string(flex).at("principalName")?;
             let token_requester_principal_type = if v >= 3 { r.string(true).at("tokenRequesterPrincipalType")? } else { ByteString::new() };
             let token_requester_principal_name = if v >= 3 { r.string(true).at("tokenRequesterPrincipalName")? } else { ByteString::new() };
-            let issue_timestamp = r.i64().at("issueTimestamp")?;
-            let expiry_timestamp = r.i64().at("expiryTimestamp")?;
-            let max_timestamp = r.i64().at("maxTimestamp")?;
+            let (issue_timestamp, expiry_timestamp, max_timestamp) = r.fixed(["issueTimestamp", "expiryTimestamp", "maxTimestamp"])?;
             let token_id = r.string(flex).at("tokenId")?;
             let hmac = r.bytes(flex).at("hmac")?;
             let renewers = r.array(flex, |r| DescribedDelegationTokenRenewer::read(r, v)).at("renewers")?;
@@ -165,9 +165,7 @@ pub mod response {
             w.string(&self.principal_name, flex).at("principalName")?;
             if v >= 3 { w.string(&self.token_requester_principal_type, true).at("tokenRequesterPrincipalType")?; } else if !self.token_requester_principal_type.is_empty() { return Err(Error::absent(v).within("tokenRequesterPrincipalType")); }
             if v >= 3 { w.string(&self.token_requester_principal_name, true).at("tokenRequesterPrincipalName")?; } else if !self.token_requester_principal_name.is_empty() { return Err(Error::absent(v).within("tokenRequesterPrincipalName")); }
-            w.i64(self.issue_timestamp);
-            w.i64(self.expiry_timestamp);
-            w.i64(self.max_timestamp);
+            w.fixed((self.issue_timestamp, self.expiry_timestamp, self.max_timestamp));
             w.string(&self.token_id, flex).at("tokenId")?;
             w.bytes(&self.hmac, flex).at("hmac")?;
             w.array(&self.renewers, flex, |w, value| value.write(w, v)).at("renewers")?;
@@ -187,6 +185,7 @@ pub mod response {
     }
 
     impl Struct for DescribedDelegationTokenRenewer {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let principal_type = r.string(flex).at("principalType")?;

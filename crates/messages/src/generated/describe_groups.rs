@@ -118,6 +118,7 @@ pub mod response {
     }
 
     impl Struct for DescribedGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -166,6 +167,7 @@ pub mod response {
     }
 
     impl Struct for DescribedGroupMember {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let member_id = r.string(flex).at("memberId")?;

@@ -51,6 +51,7 @@ pub mod request {
     }
 
     impl Struct for DescribableLogDirTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topic = r.string(flex).at("topic")?;
@@ -149,6 +150,7 @@ pub mod response {
     }
 
     impl Struct for DescribeLogDirsResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -185,6 +187,7 @@ pub mod response {
     }
 
     impl Struct for DescribeLogDirsTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -217,22 +220,17 @@ pub mod response {
     }
 
     impl Struct for DescribeLogDirsPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let partition_size = r.i64().at("partitionSize")?;
-            let offset_lag = r.i64().at("offsetLag")?;
-            let is_future_key = r.bool().at("isFutureKey")?;
+            let (partition_index, partition_size, offset_lag, is_future_key) = r.fixed(["partitionIndex", "partitionSize", "offsetLag", "isFutureKey"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, partition_size, offset_lag, is_future_key, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.partition_index);
-            w.i64(self.partition_size);
-            w.i64(self.offset_lag);
-            w.bool(self.is_future_key);
+            w.fixed((self.partition_index, self.partition_size, self.offset_lag, self.is_future_key));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for TopicRequest {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partition_indexes = r.int32s(true).at("partitionIndexes")?;
@@ -108,6 +109,7 @@ pub mod response {
     }
 
     impl Struct for TopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| PartitionResponse::read(r, v)).at("partitions")?;
@@ -138,9 +140,9 @@ pub mod response {
     }
 
     impl Struct for PartitionResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let active_producers = r.array(true, |r| ProducerState::read(r, v)).at("activeProducers")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -148,8 +150,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.array(&self.active_producers, true, |w, value| value.write(w, v)).at("activeProducers")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -190,24 +191,15 @@ pub mod response {
     }
 
     impl Struct for ProducerState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i32().at("producerEpoch")?;
-            let last_sequence = r.i32().at("lastSequence")?;
-            let last_timestamp = r.i64().at("lastTimestamp")?;
-            let coordinator_epoch = r.i32().at("coordinatorEpoch")?;
-            let current_txn_start_offset = r.i64().at("currentTxnStartOffset")?;
+            let (producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset) = r.fixed(["producerId", "producerEpoch", "lastSequence", "lastTimestamp", "coordinatorEpoch", "currentTxnStartOffset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.producer_id);
-            w.i32(self.producer_epoch);
-            w.i32(self.last_sequence);
-            w.i64(self.last_timestamp);
-            w.i32(self.coordinator_epoch);
-            w.i64(self.current_txn_start_offset);
+            w.fixed((self.producer_id, self.producer_epoch, self.last_sequence, self.last_timestamp, self.coordinator_epoch, self.current_txn_start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

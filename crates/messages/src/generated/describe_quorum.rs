@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -64,6 +65,7 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -150,6 +152,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -204,13 +207,11 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = if v >= 2 { r.nullable_string(true).at("errorMessage")? } else { Some(Default::default()) };
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let high_watermark = r.i64().at("highWatermark")?;
+            let (leader_id, leader_epoch, high_watermark) = r.fixed(["leaderId", "leaderEpoch", "highWatermark"])?;
             let current_voters = r.array(true, |r| ReplicaState::read(r, v)).at("currentVoters")?;
             let observers = r.array(true, |r| ReplicaState::read(r, v)).at("observers")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -218,12 +219,9 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             if v >= 2 { w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?; }
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
-            w.i64(self.high_watermark);
+            w.fixed((self.leader_id, self.leader_epoch, self.high_watermark));
             w.array(&self.current_voters, true, |w, value| value.write(w, v)).at("currentVoters")?;
             w.array(&self.observers, true, |w, value| value.write(w, v)).at("observers")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -242,6 +240,7 @@ pub mod response {
     }
 
     impl Struct for Node {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let listeners = r.array(true, |r| Listener::read(r, v)).at("listeners")?;
@@ -270,6 +269,7 @@ pub mod response {
     }
 
     impl Struct for Listener {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -317,6 +317,7 @@ pub mod response {
     }
 
     impl Struct for ReplicaState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let replica_id = r.i32().at("replicaId")?;
             let replica_directory_id = if v >= 2 { r.uuid().at("replicaDirectoryId")? } else { Uuid::ZERO };

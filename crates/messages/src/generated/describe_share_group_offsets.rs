@@ -50,6 +50,7 @@ pub mod request {
     }
 
     impl Struct for DescribeShareGroupOffsetsRequestGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let topics = r.nullable_array(true, |r| DescribeShareGroupOffsetsRequestTopic::read(r, v)).at("topics")?;
@@ -76,6 +77,7 @@ pub mod request {
     }
 
     impl Struct for DescribeShareGroupOffsetsRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -148,6 +150,7 @@ pub mod response {
     }
 
     impl Struct for DescribeShareGroupOffsetsResponseGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let topics = r.array(true, |r| DescribeShareGroupOffsetsResponseTopic::read(r, v)).at("topics")?;
@@ -180,6 +183,7 @@ pub mod response {
     }
 
     impl Struct for DescribeShareGroupOffsetsResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let topic_id = r.uuid().at("topicId")?;
@@ -230,10 +234,9 @@ pub mod response {
     }
 
     impl Struct for DescribeShareGroupOffsetsResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let start_offset = r.i64().at("startOffset")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, start_offset, leader_epoch) = r.fixed(["partitionIndex", "startOffset", "leaderEpoch"])?;
             let lag = if v >= 1 { r.i64().at("lag")? } else { -1 };
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -242,9 +245,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i64(self.start_offset);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.start_offset, self.leader_epoch));
             if v >= 1 { w.i64(self.lag); }
             w.i16(self.error_code.0);
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -57,6 +57,7 @@ pub mod request {
     }
 
     impl Struct for TopicRequest {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -81,6 +82,7 @@ pub mod request {
     }
 
     impl Struct for Cursor {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partition_index = r.i32().at("partitionIndex")?;
@@ -175,11 +177,11 @@ pub mod response {
     }
 
     impl Struct for DescribeTopicPartitionsResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let name = r.nullable_string(true).at("name")?;
-            let topic_id = r.uuid().at("topicId")?;
-            let is_internal = r.bool().at("isInternal")?;
+            let (topic_id, is_internal) = r.fixed(["topicId", "isInternal"])?;
             let partitions = r.array(true, |r| DescribeTopicPartitionsResponsePartition::read(r, v)).at("partitions")?;
             let topic_authorized_operations = r.i32().at("topicAuthorizedOperations")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -189,8 +191,7 @@ pub mod response {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.nullable_string(self.name.as_deref(), true).at("name")?;
-            w.uuid(self.topic_id);
-            w.bool(self.is_internal);
+            w.fixed((self.topic_id, self.is_internal));
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
             w.i32(self.topic_authorized_operations);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -240,11 +241,9 @@ pub mod response {
     }
 
     impl Struct for DescribeTopicPartitionsResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (error_code, partition_index, leader_id, leader_epoch) = r.fixed(["errorCode", "partitionIndex", "leaderId", "leaderEpoch"])?;
             let replica_nodes = r.int32s(true).at("replicaNodes")?;
             let isr_nodes = r.int32s(true).at("isrNodes")?;
             let eligible_leader_replicas = r.nullable_int32s(true).at("eligibleLeaderReplicas")?;
@@ -255,10 +254,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i16(self.error_code.0);
-            w.i32(self.partition_index);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.error_code, self.partition_index, self.leader_id, self.leader_epoch));
             w.int32s(&self.replica_nodes, true).at("replicaNodes")?;
             w.int32s(&self.isr_nodes, true).at("isrNodes")?;
             w.nullable_int32s(self.eligible_leader_replicas.as_deref(), true).at("eligibleLeaderReplicas")?;
@@ -280,6 +276,7 @@ pub mod response {
     }
 
     impl Struct for Cursor {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partition_index = r.i32().at("partitionIndex")?;

@@ -94,14 +94,12 @@ pub mod response {
     }
 
     impl Struct for TransactionState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let transactional_id = r.string(true).at("transactionalId")?;
             let transaction_state = r.string(true).at("transactionState")?;
-            let transaction_timeout_ms = r.i32().at("transactionTimeoutMs")?;
-            let transaction_start_time_ms = r.i64().at("transactionStartTimeMs")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
+            let (transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch) = r.fixed(["transactionTimeoutMs", "transactionStartTimeMs", "producerId", "producerEpoch"])?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { error_code, transactional_id, transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_tagged_fields })
@@ -111,10 +109,7 @@ pub mod response {
             w.i16(self.error_code.0);
             w.string(&self.transactional_id, true).at("transactionalId")?;
             w.string(&self.transaction_state, true).at("transactionState")?;
-            w.i32(self.transaction_timeout_ms);
-            w.i64(self.transaction_start_time_ms);
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
+            w.fixed((self.transaction_timeout_ms, self.transaction_start_time_ms, self.producer_id, self.producer_epoch));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -132,6 +127,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic = r.string(true).at("topic")?;
             let partitions = r.int32s(true).at("partitions")?;

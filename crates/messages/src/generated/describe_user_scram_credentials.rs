@@ -47,6 +47,7 @@ pub mod request {
     }
 
     impl Struct for UserName {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -104,8 +105,7 @@ pub mod response {
 
     impl Struct for DescribeUserScramCredentialsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let results = r.array(true, |r| DescribeUserScramCredentialsResult::read(r, v)).at("results")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -113,8 +113,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.array(&self.results, true, |w, value| value.write(w, v)).at("results")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -149,6 +148,7 @@ pub mod response {
     }
 
     impl Struct for DescribeUserScramCredentialsResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let user = r.string(true).at("user")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -179,16 +179,15 @@ pub mod response {
     }
 
     impl Struct for CredentialInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let mechanism = r.i8().at("mechanism")?;
-            let iterations = r.i32().at("iterations")?;
+            let (mechanism, iterations) = r.fixed(["mechanism", "iterations"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { mechanism, iterations, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i8(self.mechanism);
-            w.i32(self.iterations);
+            w.fixed((self.mechanism, self.iterations));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

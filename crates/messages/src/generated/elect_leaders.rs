@@ -61,6 +61,7 @@ pub mod request {
     }
 
     impl Struct for TopicPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topic = r.string(flex).at("topic")?;
@@ -137,6 +138,7 @@ pub mod response {
     }
 
     impl Struct for ReplicaElectionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topic = r.string(flex).at("topic")?;
@@ -178,10 +180,10 @@ pub mod response {
     }
 
     impl Struct for PartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let partition_id = r.i32().at("partitionId")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_id, error_code) = r.fixed(["partitionId", "errorCode"])?;
             let error_message = r.nullable_string(flex).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_id, error_code, error_message, unknown_tagged_fields })
@@ -189,8 +191,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.partition_id);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_id, self.error_code));
             w.nullable_string(self.error_message.as_deref(), flex).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }

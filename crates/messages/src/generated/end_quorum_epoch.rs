@@ -50,6 +50,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let topic_name = r.string(flex).at("topicName")?;
@@ -84,11 +85,10 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, leader_id, leader_epoch) = r.fixed(["partitionIndex", "leaderId", "leaderEpoch"])?;
             let preferred_successors = if v <= 0 { r.int32s(false).at("preferredSuccessors")? } else { Int32s::new() };
             let preferred_candidates = if v >= 1 { r.array(true, |r| ReplicaInfo::read(r, v)).at("preferredCandidates")? } else { Vec::new() };
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -97,9 +97,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i32(self.partition_index);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.leader_id, self.leader_epoch));
             if v <= 0 { w.int32s(&self.preferred_successors, false).at("preferredSuccessors")?; }
             if v >= 1 { w.array(&self.preferred_candidates, true, |w, value| value.write(w, v)).at("preferredCandidates")?; }
             w.unknown_tags(&self.unknown_tagged_fields, flex)
@@ -118,16 +116,15 @@ pub mod request {
     }
 
     impl Struct for ReplicaInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let candidate_id = r.i32().at("candidateId")?;
-            let candidate_directory_id = r.uuid().at("candidateDirectoryId")?;
+            let (candidate_id, candidate_directory_id) = r.fixed(["candidateId", "candidateDirectoryId"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { candidate_id, candidate_directory_id, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.candidate_id);
-            w.uuid(self.candidate_directory_id);
+            w.fixed((self.candidate_id, self.candidate_directory_id));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -146,6 +143,7 @@ pub mod request {
     }
 
     impl Struct for LeaderEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -232,6 +230,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let topic_name = r.string(flex).at("topicName")?;
@@ -264,22 +263,17 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, error_code, leader_id, leader_epoch) = r.fixed(["partitionIndex", "errorCode", "leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -298,6 +292,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

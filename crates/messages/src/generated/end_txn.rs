@@ -25,9 +25,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
-            let committed = r.bool().at("committed")?;
+            let (producer_id, producer_epoch, committed) = r.fixed(["producerId", "producerEpoch", "committed"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { transactional_id, producer_id, producer_epoch, committed, unknown_tagged_fields })
         }
@@ -35,9 +33,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
-            w.bool(self.committed);
+            w.fixed((self.producer_id, self.producer_epoch, self.committed));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -88,8 +84,7 @@ pub mod response {
     impl Struct for EndTxnResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let producer_id = if v >= 5 { r.i64().at("producerId")? } else { -1 };
             let producer_epoch = if v >= 5 { r.i16().at("producerEpoch")? } else { -1 };
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -98,8 +93,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             if v >= 5 { w.i64(self.producer_id); }
             if v >= 5 { w.i16(self.producer_epoch); }
             w.unknown_tags(&self.unknown_tagged_fields, flex)

@@ -66,18 +66,14 @@ pub mod response {
     impl Struct for ExpireDelegationTokenResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let expiry_timestamp_ms = r.i64().at("expiryTimestampMs")?;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
+            let (error_code, expiry_timestamp_ms, throttle_time_ms) = r.fixed(["errorCode", "expiryTimestampMs", "throttleTimeMs"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { error_code, expiry_timestamp_ms, throttle_time_ms, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i16(self.error_code.0);
-            w.i64(self.expiry_timestamp_ms);
-            w.i32(self.throttle_time_ms);
+            w.fixed((self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -61,8 +61,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let replica_id = if v <= 14 { r.i32().at("replicaId")? } else { -1 };
-            let max_wait_ms = r.i32().at("maxWaitMs")?;
-            let min_bytes = r.i32().at("minBytes")?;
+            let (max_wait_ms, min_bytes) = r.fixed(["maxWaitMs", "minBytes"])?;
             let max_bytes = if v >= 3 { r.i32().at("maxBytes")? } else { i32::MAX };
             let isolation_level = if v >= 4 { r.i8().at("isolationLevel")? } else { 0 };
             let session_id = if v >= 7 { r.i32().at("sessionId")? } else { 0 };
@@ -87,9 +86,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v <= 14 { w.i32(self.replica_id); } else if self.replica_id != -1 { return Err(Error::absent(v).within("replicaId")); }
-            if v < 15 && self.replica_state != ReplicaState::default() { return Err(Error::absent(v).within("replicaState")); }
-            w.i32(self.max_wait_ms);
-            w.i32(self.min_bytes);
+            w.fixed((self.max_wait_ms, self.min_bytes));
             if v >= 3 { w.i32(self.max_bytes); }
             if v >= 4 { w.i8(self.isolation_level); }
             if v >= 7 { w.i32(self.session_id); }
@@ -97,6 +94,7 @@ pub mod request {
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
             if v >= 7 { w.array(&self.forgotten_topics_data, flex, |w, value| value.write(w, v)).at("forgottenTopicsData")?; } else if !self.forgotten_topics_data.is_empty() { return Err(Error::absent(v).within("forgottenTopicsData")); }
             if v >= 11 { w.string(&self.rack_id, flex).at("rackId")?; }
+            if v < 15 && self.replica_state != ReplicaState::default() { return Err(Error::absent(v).within("replicaState")); }
             if !flex { return w.unknown_tags(&self.unknown_tagged_fields, false); }
             let tag_0 = self.cluster_id.is_some();
             let tag_1 = v >= 15 && self.replica_state != ReplicaState::default();
@@ -129,16 +127,15 @@ pub mod request {
     }
 
     impl Struct for ReplicaState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let replica_id = r.i32().at("replicaId")?;
-            let replica_epoch = r.i64().at("replicaEpoch")?;
+            let (replica_id, replica_epoch) = r.fixed(["replicaId", "replicaEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { replica_id, replica_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.replica_id);
-            w.i64(self.replica_epoch);
+            w.fixed((self.replica_id, self.replica_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -157,6 +154,7 @@ pub mod request {
     }
 
     impl Struct for FetchTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let topic = if v <= 12 { r.string(flex).at("topic")? } else { ByteString::new() };
@@ -215,6 +213,7 @@ pub mod request {
     }
 
     impl Struct for FetchPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let partition = r.i32().at("partition")?;
@@ -270,6 +269,7 @@ pub mod request {
     }
 
     impl Struct for ForgottenTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let topic = if v <= 12 { r.string(flex).at("topic")? } else { ByteString::new() };
@@ -369,6 +369,7 @@ pub mod response {
     }
 
     impl Struct for FetchableTopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let topic = if v <= 12 { r.string(flex).at("topic")? } else { ByteString::new() };
@@ -436,11 +437,10 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let high_watermark = r.i64().at("highWatermark")?;
+            let (partition_index, error_code, high_watermark) = r.fixed(["partitionIndex", "errorCode", "highWatermark"])?;
             let last_stable_offset = if v >= 4 { r.i64().at("lastStableOffset")? } else { -1 };
             let log_start_offset = if v >= 5 { r.i64().at("logStartOffset")? } else { -1 };
             let aborted_transactions = if v >= 4 { r.nullable_array(flex, |r| AbortedTransaction::read(r, v)).at("abortedTransactions")? } else { Some(Default::default()) };
@@ -463,17 +463,15 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
-            w.i64(self.high_watermark);
+            w.fixed((self.partition_index, self.error_code, self.high_watermark));
             if v >= 4 { w.i64(self.last_stable_offset); }
             if v >= 5 { w.i64(self.log_start_offset); }
-            if v < 12 && self.diverging_epoch != EpochEndOffset::default() { return Err(Error::absent(v).within("divergingEpoch")); }
-            if v < 12 && self.current_leader != LeaderIdAndEpoch::default() { return Err(Error::absent(v).within("currentLeader")); }
-            if v < 12 && self.snapshot_id != SnapshotId::default() { return Err(Error::absent(v).within("snapshotId")); }
             if v >= 4 { w.nullable_array(self.aborted_transactions.as_deref(), flex, |w, value| value.write(w, v)).at("abortedTransactions")?; }
             if v >= 11 { w.i32(self.preferred_read_replica); } else if self.preferred_read_replica != -1 { return Err(Error::absent(v).within("preferredReadReplica")); }
             w.nullable_bytes(self.records.as_ref(), flex).at("records")?;
+            if v < 12 && self.diverging_epoch != EpochEndOffset::default() { return Err(Error::absent(v).within("divergingEpoch")); }
+            if v < 12 && self.current_leader != LeaderIdAndEpoch::default() { return Err(Error::absent(v).within("currentLeader")); }
+            if v < 12 && self.snapshot_id != SnapshotId::default() { return Err(Error::absent(v).within("snapshotId")); }
             if !flex { return w.unknown_tags(&self.unknown_tagged_fields, false); }
             let tag_0 = self.diverging_epoch != EpochEndOffset::default();
             let tag_1 = self.current_leader != LeaderIdAndEpoch::default();
@@ -508,16 +506,15 @@ pub mod response {
     }
 
     impl Struct for EpochEndOffset {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let epoch = r.i32().at("epoch")?;
-            let end_offset = r.i64().at("endOffset")?;
+            let (epoch, end_offset) = r.fixed(["epoch", "endOffset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { epoch, end_offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.epoch);
-            w.i64(self.end_offset);
+            w.fixed((self.epoch, self.end_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -544,16 +541,15 @@ pub mod response {
     }
 
     impl Struct for LeaderIdAndEpoch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -580,16 +576,15 @@ pub mod response {
     }
 
     impl Struct for SnapshotId {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let end_offset = r.i64().at("endOffset")?;
-            let epoch = r.i32().at("epoch")?;
+            let (end_offset, epoch) = r.fixed(["endOffset", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.end_offset);
-            w.i32(self.epoch);
+            w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -606,18 +601,17 @@ pub mod response {
     }
 
     impl Struct for AbortedTransaction {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
-            let producer_id = r.i64().at("producerId")?;
-            let first_offset = r.i64().at("firstOffset")?;
+            let (producer_id, first_offset) = r.fixed(["producerId", "firstOffset"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { producer_id, first_offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
-            w.i64(self.producer_id);
-            w.i64(self.first_offset);
+            w.fixed((self.producer_id, self.first_offset));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
@@ -638,6 +632,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

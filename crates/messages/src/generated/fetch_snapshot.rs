@@ -35,8 +35,7 @@ pub mod request {
 
     impl Struct for FetchSnapshotRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let replica_id = r.i32().at("replicaId")?;
-            let max_bytes = r.i32().at("maxBytes")?;
+            let (replica_id, max_bytes) = r.fixed(["replicaId", "maxBytes"])?;
             let topics = r.array(true, |r| TopicSnapshot::read(r, v)).at("topics")?;
             let mut cluster_id = None;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -50,8 +49,7 @@ pub mod request {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.replica_id);
-            w.i32(self.max_bytes);
+            w.fixed((self.replica_id, self.max_bytes));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             let tag_0 = self.cluster_id.is_some();
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -72,6 +70,7 @@ pub mod request {
     }
 
     impl Struct for TopicSnapshot {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| PartitionSnapshot::read(r, v)).at("partitions")?;
@@ -104,9 +103,9 @@ pub mod request {
     }
 
     impl Struct for PartitionSnapshot {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let current_leader_epoch = r.i32().at("currentLeaderEpoch")?;
+            let (partition, current_leader_epoch) = r.fixed(["partition", "currentLeaderEpoch"])?;
             let snapshot_id = SnapshotId::read(r, v).at("snapshotId")?;
             let position = r.i64().at("position")?;
             let mut replica_directory_id = Uuid::ZERO;
@@ -122,8 +121,7 @@ pub mod request {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i32(self.current_leader_epoch);
+            w.fixed((self.partition, self.current_leader_epoch));
             self.snapshot_id.write(w, v).at("snapshotId")?;
             w.i64(self.position);
             let tag_0 = v >= 1 && !self.replica_directory_id.is_zero();
@@ -145,16 +143,15 @@ pub mod request {
     }
 
     impl Struct for SnapshotId {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let end_offset = r.i64().at("endOffset")?;
-            let epoch = r.i32().at("epoch")?;
+            let (end_offset, epoch) = r.fixed(["endOffset", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.end_offset);
-            w.i32(self.epoch);
+            w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -192,8 +189,7 @@ pub mod response {
 
     impl Struct for FetchSnapshotResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let topics = r.array(true, |r| TopicSnapshot::read(r, v)).at("topics")?;
             let mut node_endpoints = Vec::new();
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -208,8 +204,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             if v < 1 && !self.node_endpoints.is_empty() { return Err(Error::absent(v).within("nodeEndpoints")); }
             let tag_0 = v >= 1 && !self.node_endpoints.is_empty();
@@ -231,6 +226,7 @@ pub mod response {
     }
 
     impl Struct for TopicSnapshot {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| PartitionSnapshot::read(r, v)).at("partitions")?;
@@ -267,12 +263,11 @@ pub mod response {
     }
 
     impl Struct for PartitionSnapshot {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let index = r.i32().at("index")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (index, error_code) = r.fixed(["index", "errorCode"])?;
             let snapshot_id = SnapshotId::read(r, v).at("snapshotId")?;
-            let size = r.i64().at("size")?;
-            let position = r.i64().at("position")?;
+            let (size, position) = r.fixed(["size", "position"])?;
             let unaligned_records = r.bytes(true).at("unalignedRecords")?;
             let mut current_leader = LeaderIdAndEpoch::default();
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -286,11 +281,9 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.index);
-            w.i16(self.error_code.0);
+            w.fixed((self.index, self.error_code));
             self.snapshot_id.write(w, v).at("snapshotId")?;
-            w.i64(self.size);
-            w.i64(self.position);
+            w.fixed((self.size, self.position));
             w.bytes(&self.unaligned_records, true).at("unalignedRecords")?;
             let tag_0 = self.current_leader != LeaderIdAndEpoch::default();
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -311,16 +304,15 @@ pub mod response {
     }
 
     impl Struct for SnapshotId {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let end_offset = r.i64().at("endOffset")?;
-            let epoch = r.i32().at("epoch")?;
+            let (end_offset, epoch) = r.fixed(["endOffset", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.end_offset);
-            w.i32(self.epoch);
+            w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -337,16 +329,15 @@ pub mod response {
     }
 
     impl Struct for LeaderIdAndEpoch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -365,6 +356,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

@@ -151,12 +151,12 @@ pub mod response {
     }
 
     impl Struct for Coordinator {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;
-            let port = r.i32().at("port")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (port, error_code) = r.fixed(["port", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { key, node_id, host, port, error_code, error_message, unknown_tagged_fields })
@@ -166,8 +166,7 @@ pub mod response {
             w.string(&self.key, true).at("key")?;
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;
-            w.i32(self.port);
-            w.i16(self.error_code.0);
+            w.fixed((self.port, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

@@ -71,28 +71,18 @@ pub mod response {
 
     impl Struct for GetTelemetrySubscriptionsResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let client_instance_id = r.uuid().at("clientInstanceId")?;
-            let subscription_id = r.i32().at("subscriptionId")?;
+            let (throttle_time_ms, error_code, client_instance_id, subscription_id) = r.fixed(["throttleTimeMs", "errorCode", "clientInstanceId", "subscriptionId"])?;
             let accepted_compression_types = r.array(true, Reader::i8).at("acceptedCompressionTypes")?;
-            let push_interval_ms = r.i32().at("pushIntervalMs")?;
-            let telemetry_max_bytes = r.i32().at("telemetryMaxBytes")?;
-            let delta_temporality = r.bool().at("deltaTemporality")?;
+            let (push_interval_ms, telemetry_max_bytes, delta_temporality) = r.fixed(["pushIntervalMs", "telemetryMaxBytes", "deltaTemporality"])?;
             let requested_metrics = r.array(true, |r| r.string(true)).at("requestedMetrics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, client_instance_id, subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
-            w.uuid(self.client_instance_id);
-            w.i32(self.subscription_id);
+            w.fixed((self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id));
             w.array(&self.accepted_compression_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acceptedCompressionTypes")?;
-            w.i32(self.push_interval_ms);
-            w.i32(self.telemetry_max_bytes);
-            w.bool(self.delta_temporality);
+            w.fixed((self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality));
             w.array(&self.requested_metrics, true, |w, value| w.string(value, true)).at("requestedMetrics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

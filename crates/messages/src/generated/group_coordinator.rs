@@ -346,6 +346,7 @@ pub mod group_metadata_value {
     }
 
     impl Struct for MemberMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let member_id = r.string(flex).at("memberId")?;
@@ -544,6 +545,7 @@ pub mod consumer_group_partition_metadata_value {
     }
 
     impl Struct for TopicMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let topic_name = r.string(true).at("topicName")?;
@@ -574,6 +576,7 @@ pub mod consumer_group_partition_metadata_value {
     }
 
     impl Struct for PartitionMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition = r.i32().at("partition")?;
             let racks = r.array(true, |r| r.string(true)).at("racks")?;
@@ -732,6 +735,7 @@ pub mod consumer_group_member_metadata_value {
     }
 
     impl Struct for ClassicMemberMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let session_timeout_ms = r.i32().at("sessionTimeoutMs")?;
             let supported_protocols = r.array(true, |r| ClassicProtocol::read(r, v)).at("supportedProtocols")?;
@@ -758,6 +762,7 @@ pub mod consumer_group_member_metadata_value {
     }
 
     impl Struct for ClassicProtocol {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let metadata = r.bytes(true).at("metadata")?;
@@ -942,6 +947,7 @@ pub mod consumer_group_target_assignment_member_value {
     }
 
     impl Struct for TopicPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -1028,9 +1034,7 @@ pub mod consumer_group_current_member_assignment_value {
 
     impl Struct for ConsumerGroupCurrentMemberAssignmentValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let previous_member_epoch = r.i32().at("previousMemberEpoch")?;
-            let state = r.i8().at("state")?;
+            let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let assigned_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("assignedPartitions")?;
             let partitions_pending_revocation = r.array(true, |r| TopicPartitions::read(r, v)).at("partitionsPendingRevocation")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -1038,9 +1042,7 @@ pub mod consumer_group_current_member_assignment_value {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.member_epoch);
-            w.i32(self.previous_member_epoch);
-            w.i8(self.state);
+            w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.assigned_partitions, true, |w, value| value.write(w, v)).at("assignedPartitions")?;
             w.array(&self.partitions_pending_revocation, true, |w, value| value.write(w, v)).at("partitionsPendingRevocation")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1072,6 +1074,7 @@ pub mod consumer_group_current_member_assignment_value {
     }
 
     impl Struct for TopicPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -1183,6 +1186,7 @@ pub mod share_group_partition_metadata_value {
     }
 
     impl Struct for TopicMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let topic_name = r.string(true).at("topicName")?;
@@ -1213,6 +1217,7 @@ pub mod share_group_partition_metadata_value {
     }
 
     impl Struct for PartitionMetadata {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition = r.i32().at("partition")?;
             let racks = r.array(true, |r| r.string(true)).at("racks")?;
@@ -1388,15 +1393,13 @@ pub mod share_group_metadata_value {
 
     impl Struct for ShareGroupMetadataValue {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let epoch = r.i32().at("epoch")?;
-            let metadata_hash = r.i64().at("metadataHash")?;
+            let (epoch, metadata_hash) = r.fixed(["epoch", "metadataHash"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { epoch, metadata_hash, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.epoch);
-            w.i64(self.metadata_hash);
+            w.fixed((self.epoch, self.metadata_hash));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1571,6 +1574,7 @@ pub mod share_group_target_assignment_member_value {
     }
 
     impl Struct for TopicPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -1655,18 +1659,14 @@ pub mod share_group_current_member_assignment_value {
 
     impl Struct for ShareGroupCurrentMemberAssignmentValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let previous_member_epoch = r.i32().at("previousMemberEpoch")?;
-            let state = r.i8().at("state")?;
+            let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let assigned_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("assignedPartitions")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { member_epoch, previous_member_epoch, state, assigned_partitions, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.member_epoch);
-            w.i32(self.previous_member_epoch);
-            w.i8(self.state);
+            w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.assigned_partitions, true, |w, value| value.write(w, v)).at("assignedPartitions")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -1684,6 +1684,7 @@ pub mod share_group_current_member_assignment_value {
     }
 
     impl Struct for TopicPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -1791,6 +1792,7 @@ pub mod share_group_state_partition_metadata_value {
     }
 
     impl Struct for TopicPartitionsInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let topic_name = r.string(true).at("topicName")?;
@@ -1819,6 +1821,7 @@ pub mod share_group_state_partition_metadata_value {
     }
 
     impl Struct for TopicInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let topic_name = r.string(true).at("topicName")?;
@@ -1902,16 +1905,14 @@ pub mod consumer_group_regular_expression_value {
     impl Struct for ConsumerGroupRegularExpressionValue {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topics = r.array(true, |r| r.string(true)).at("topics")?;
-            let version = r.i64().at("version")?;
-            let timestamp = r.i64().at("timestamp")?;
+            let (version, timestamp) = r.fixed(["version", "timestamp"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topics, version, timestamp, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| w.string(value, true)).at("topics")?;
-            w.i64(self.version);
-            w.i64(self.timestamp);
+            w.fixed((self.version, self.timestamp));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -2000,8 +2001,7 @@ pub mod streams_group_metadata_value {
 
     impl Struct for StreamsGroupMetadataValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let epoch = r.i32().at("epoch")?;
-            let metadata_hash = r.i64().at("metadataHash")?;
+            let (epoch, metadata_hash) = r.fixed(["epoch", "metadataHash"])?;
             let mut validated_topology_epoch = -1;
             let mut last_assignment_configs = Some(Default::default());
             let mut stored_description_topology_epoch = -1;
@@ -2020,8 +2020,7 @@ pub mod streams_group_metadata_value {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.epoch);
-            w.i64(self.metadata_hash);
+            w.fixed((self.epoch, self.metadata_hash));
             let tag_0 = self.validated_topology_epoch != -1;
             let tag_1 = self.last_assignment_configs.as_ref().is_none_or(|value| !value.is_empty());
             let tag_2 = self.stored_description_topology_epoch != -1;
@@ -2047,6 +2046,7 @@ pub mod streams_group_metadata_value {
     }
 
     impl Struct for LastAssignmentConfig {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let value = r.string(true).at("value")?;
@@ -2162,8 +2162,7 @@ pub mod streams_group_member_metadata_value {
             let rack_id = r.nullable_string(true).at("rackId")?;
             let client_id = r.string(true).at("clientId")?;
             let client_host = r.string(true).at("clientHost")?;
-            let rebalance_timeout_ms = r.i32().at("rebalanceTimeoutMs")?;
-            let topology_epoch = r.i32().at("topologyEpoch")?;
+            let (rebalance_timeout_ms, topology_epoch) = r.fixed(["rebalanceTimeoutMs", "topologyEpoch"])?;
             let process_id = r.string(true).at("processId")?;
             let user_endpoint = read_nullable::<Endpoint>(r, v).at("userEndpoint")?;
             let client_tags = r.array(true, |r| KeyValue::read(r, v)).at("clientTags")?;
@@ -2176,8 +2175,7 @@ pub mod streams_group_member_metadata_value {
             w.nullable_string(self.rack_id.as_deref(), true).at("rackId")?;
             w.string(&self.client_id, true).at("clientId")?;
             w.string(&self.client_host, true).at("clientHost")?;
-            w.i32(self.rebalance_timeout_ms);
-            w.i32(self.topology_epoch);
+            w.fixed((self.rebalance_timeout_ms, self.topology_epoch));
             w.string(&self.process_id, true).at("processId")?;
             write_nullable(self.user_endpoint.as_ref(), w, v).at("userEndpoint")?;
             w.array(&self.client_tags, true, |w, value| value.write(w, v)).at("clientTags")?;
@@ -2197,6 +2195,7 @@ pub mod streams_group_member_metadata_value {
     }
 
     impl Struct for Endpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let host = r.string(true).at("host")?;
             let port = r.u16().at("port")?;
@@ -2223,6 +2222,7 @@ pub mod streams_group_member_metadata_value {
     }
 
     impl Struct for KeyValue {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let value = r.string(true).at("value")?;
@@ -2415,6 +2415,7 @@ pub mod streams_group_target_assignment_member_value {
     }
 
     impl Struct for TaskIds {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -2509,9 +2510,7 @@ pub mod streams_group_current_member_assignment_value {
 
     impl Struct for StreamsGroupCurrentMemberAssignmentValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let previous_member_epoch = r.i32().at("previousMemberEpoch")?;
-            let state = r.i8().at("state")?;
+            let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let active_tasks = r.array(true, |r| TaskIds::read(r, v)).at("activeTasks")?;
             let standby_tasks = r.array(true, |r| TaskIds::read(r, v)).at("standbyTasks")?;
             let warmup_tasks = r.array(true, |r| TaskIds::read(r, v)).at("warmupTasks")?;
@@ -2523,9 +2522,7 @@ pub mod streams_group_current_member_assignment_value {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.member_epoch);
-            w.i32(self.previous_member_epoch);
-            w.i8(self.state);
+            w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.active_tasks, true, |w, value| value.write(w, v)).at("activeTasks")?;
             w.array(&self.standby_tasks, true, |w, value| value.write(w, v)).at("standbyTasks")?;
             w.array(&self.warmup_tasks, true, |w, value| value.write(w, v)).at("warmupTasks")?;
@@ -2561,6 +2558,7 @@ pub mod streams_group_current_member_assignment_value {
     }
 
     impl Struct for TaskIds {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -2682,6 +2680,7 @@ pub mod streams_group_topology_value {
     }
 
     impl Struct for Subtopology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let source_topics = r.array(true, |r| r.string(true)).at("sourceTopics")?;
@@ -2720,6 +2719,7 @@ pub mod streams_group_topology_value {
     }
 
     impl Struct for CopartitionGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let source_topics = r.array(true, Reader::i16).at("sourceTopics")?;
             let source_topic_regex = r.array(true, Reader::i16).at("sourceTopicRegex")?;
@@ -2748,6 +2748,7 @@ pub mod streams_group_topology_value {
     }
 
     impl Struct for TopicConfig {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let value = r.string(true).at("value")?;
@@ -2778,10 +2779,10 @@ pub mod streams_group_topology_value {
     }
 
     impl Struct for TopicInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let partitions = r.i32().at("partitions")?;
-            let replication_factor = r.i16().at("replicationFactor")?;
+            let (partitions, replication_factor) = r.fixed(["partitions", "replicationFactor"])?;
             let topic_configs = r.array(true, |r| TopicConfig::read(r, v)).at("topicConfigs")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
@@ -2789,8 +2790,7 @@ pub mod streams_group_topology_value {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i32(self.partitions);
-            w.i16(self.replication_factor);
+            w.fixed((self.partitions, self.replication_factor));
             w.array(&self.topic_configs, true, |w, value| value.write(w, v)).at("topicConfigs")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

@@ -36,9 +36,7 @@ pub mod request_header {
     impl Struct for RequestHeader {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let request_api_key = r.i16().map(ApiKey).at("requestApiKey")?;
-            let request_api_version = r.i16().at("requestApiVersion")?;
-            let correlation_id = r.i32().at("correlationId")?;
+            let (request_api_key, request_api_version, correlation_id) = r.fixed(["requestApiKey", "requestApiVersion", "correlationId"])?;
             let client_id = if v >= 1 { r.nullable_string(false).at("clientId")? } else { Some(Default::default()) };
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { request_api_key, request_api_version, correlation_id, client_id, unknown_tagged_fields })
@@ -46,9 +44,7 @@ pub mod request_header {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i16(self.request_api_key.0);
-            w.i16(self.request_api_version);
-            w.i32(self.correlation_id);
+            w.fixed((self.request_api_key, self.request_api_version, self.correlation_id));
             if v >= 1 { w.nullable_string(self.client_id.as_deref(), false).at("clientId")?; }
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }

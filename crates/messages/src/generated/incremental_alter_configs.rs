@@ -48,6 +48,7 @@ pub mod request {
     }
 
     impl Struct for AlterConfigsResource {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let resource_type = r.i8().at("resourceType")?;
@@ -91,6 +92,7 @@ pub mod request {
     }
 
     impl Struct for AlterableConfig {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let name = r.string(flex).at("name")?;
@@ -181,6 +183,7 @@ pub mod response {
     }
 
     impl Struct for AlterConfigsResourceResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;

@@ -116,10 +116,7 @@ pub mod response {
     impl Struct for InitProducerIdResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
+            let (throttle_time_ms, error_code, producer_id, producer_epoch) = r.fixed(["throttleTimeMs", "errorCode", "producerId", "producerEpoch"])?;
             let ongoing_txn_producer_id = if v >= 6 { r.i64().at("ongoingTxnProducerId")? } else { -1 };
             let ongoing_txn_producer_epoch = if v >= 6 { r.i16().at("ongoingTxnProducerEpoch")? } else { -1 };
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -128,10 +125,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
+            w.fixed((self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch));
             if v >= 6 { w.i64(self.ongoing_txn_producer_id); } else if self.ongoing_txn_producer_id != -1 { return Err(Error::absent(v).within("ongoingTxnProducerId")); }
             if v >= 6 { w.i16(self.ongoing_txn_producer_epoch); } else if self.ongoing_txn_producer_epoch != -1 { return Err(Error::absent(v).within("ongoingTxnProducerEpoch")); }
             w.unknown_tags(&self.unknown_tagged_fields, flex)

@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for InitializeStateData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -72,18 +73,15 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let state_epoch = r.i32().at("stateEpoch")?;
-            let start_offset = r.i64().at("startOffset")?;
+            let (partition, state_epoch, start_offset) = r.fixed(["partition", "stateEpoch", "startOffset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, state_epoch, start_offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i32(self.state_epoch);
-            w.i64(self.start_offset);
+            w.fixed((self.partition, self.state_epoch, self.start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -138,6 +136,7 @@ pub mod response {
     }
 
     impl Struct for InitializeStateResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionResult::read(r, v)).at("partitions")?;
@@ -166,17 +165,16 @@ pub mod response {
     }
 
     impl Struct for PartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition, error_code) = r.fixed(["partition", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

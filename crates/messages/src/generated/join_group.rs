@@ -86,6 +86,7 @@ pub mod request {
     }
 
     impl Struct for JoinGroupRequestProtocol {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let name = r.string(flex).at("name")?;
@@ -164,8 +165,7 @@ pub mod response {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let throttle_time_ms = if v >= 2 { r.i32().at("throttleTimeMs")? } else { 0 };
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let generation_id = r.i32().at("generationId")?;
+            let (error_code, generation_id) = r.fixed(["errorCode", "generationId"])?;
             let protocol_type = if v >= 7 { r.nullable_string(true).at("protocolType")? } else { None };
             let protocol_name = (if v < 7 { r.string(flex).map(Some) } else { r.nullable_string(flex) }).at("protocolName")?;
             let leader = r.string(flex).at("leader")?;
@@ -179,8 +179,7 @@ pub mod response {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v >= 2 { w.i32(self.throttle_time_ms); }
-            w.i16(self.error_code.0);
-            w.i32(self.generation_id);
+            w.fixed((self.error_code, self.generation_id));
             if v >= 7 { w.nullable_string(self.protocol_type.as_deref(), true).at("protocolType")?; }
             if v < 7 && self.protocol_name.is_none() { return Err(Error::null(v).within("protocolName")); }
             w.nullable_string(self.protocol_name.as_deref(), flex).at("protocolName")?;
@@ -206,6 +205,7 @@ pub mod response {
     }
 
     impl Struct for JoinGroupResponseMember {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let member_id = r.string(flex).at("memberId")?;

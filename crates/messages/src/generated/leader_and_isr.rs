@@ -88,6 +88,7 @@ pub mod request {
     }
 
     impl Struct for LeaderAndIsrTopicState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topic_name = r.string(flex).at("topicName")?;
@@ -120,6 +121,7 @@ pub mod request {
     }
 
     impl Struct for LeaderAndIsrLiveLeader {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let broker_id = r.i32().at("brokerId")?;
@@ -170,13 +172,11 @@ pub mod request {
     }
 
     impl Struct for LeaderAndIsrPartitionState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topic_name = if v <= 1 { r.string(false).at("topicName")? } else { ByteString::new() };
-            let partition_index = r.i32().at("partitionIndex")?;
-            let controller_epoch = r.i32().at("controllerEpoch")?;
-            let leader = r.i32().at("leader")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, controller_epoch, leader, leader_epoch) = r.fixed(["partitionIndex", "controllerEpoch", "leader", "leaderEpoch"])?;
             let isr = r.int32s(flex).at("isr")?;
             let partition_epoch = r.i32().at("partitionEpoch")?;
             let replicas = r.int32s(flex).at("replicas")?;
@@ -191,10 +191,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v <= 1 { w.string(&self.topic_name, false).at("topicName")?; }
-            w.i32(self.partition_index);
-            w.i32(self.controller_epoch);
-            w.i32(self.leader);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.controller_epoch, self.leader, self.leader_epoch));
             w.int32s(&self.isr, flex).at("isr")?;
             w.i32(self.partition_epoch);
             w.int32s(&self.replicas, flex).at("replicas")?;
@@ -266,6 +263,7 @@ pub mod response {
     }
 
     impl Struct for LeaderAndIsrTopicError {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partition_errors = r.array(true, |r| LeaderAndIsrPartitionError::read(r, v)).at("partitionErrors")?;
@@ -294,11 +292,11 @@ pub mod response {
     }
 
     impl Struct for LeaderAndIsrPartitionError {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topic_name = if v <= 4 { r.string(flex).at("topicName")? } else { ByteString::new() };
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { topic_name, partition_index, error_code, unknown_tagged_fields })
         }
@@ -306,8 +304,7 @@ pub mod response {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v <= 4 { w.string(&self.topic_name, flex).at("topicName")?; }
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

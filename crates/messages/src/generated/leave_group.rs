@@ -52,6 +52,7 @@ pub mod request {
     }
 
     impl Struct for MemberIdentity {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let member_id = r.string(flex).at("memberId")?;
@@ -143,6 +144,7 @@ pub mod response {
     }
 
     impl Struct for MemberResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let member_id = r.string(flex).at("memberId")?;

@@ -59,16 +59,14 @@ pub mod response {
 
     impl Struct for ListConfigResourcesResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let config_resources = r.array(true, |r| ConfigResource::read(r, v)).at("configResources")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, config_resources, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.config_resources, true, |w, value| value.write(w, v)).at("configResources")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -96,6 +94,7 @@ pub mod response {
     }
 
     impl Struct for ConfigResource {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let resource_name = r.string(true).at("resourceName")?;
             let resource_type = if v >= 1 { r.i8().at("resourceType")? } else { 16 };

@@ -98,6 +98,7 @@ pub mod response {
     }
 
     impl Struct for ListedGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let group_id = r.string(flex).at("groupId")?;

@@ -54,6 +54,7 @@ pub mod request {
     }
 
     impl Struct for ListOffsetsTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let name = r.string(flex).at("name")?;
@@ -98,6 +99,7 @@ pub mod request {
     }
 
     impl Struct for ListOffsetsPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let partition_index = r.i32().at("partitionIndex")?;
@@ -174,6 +176,7 @@ pub mod response {
     }
 
     impl Struct for ListOffsetsTopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let name = r.string(flex).at("name")?;
@@ -224,10 +227,10 @@ pub mod response {
     }
 
     impl Struct for ListOffsetsPartitionResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let old_style_offsets = if v <= 0 { r.array(false, Reader::i64).at("oldStyleOffsets")? } else { Vec::new() };
             let timestamp = if v >= 1 { r.i64().at("timestamp")? } else { -1 };
             let offset = if v >= 1 { r.i64().at("offset")? } else { -1 };
@@ -238,8 +241,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             if v <= 0 { w.array(&self.old_style_offsets, false, |w, value| { w.i64(*value); Ok(()) }).at("oldStyleOffsets")?; } else if !self.old_style_offsets.is_empty() { return Err(Error::absent(v).within("oldStyleOffsets")); }
             if v >= 1 { w.i64(self.timestamp); } else if self.timestamp != -1 { return Err(Error::absent(v).within("timestamp")); }
             if v >= 1 { w.i64(self.offset); } else if self.offset != -1 { return Err(Error::absent(v).within("offset")); }

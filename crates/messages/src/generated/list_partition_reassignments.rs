@@ -54,6 +54,7 @@ pub mod request {
     }
 
     impl Struct for ListPartitionReassignmentsTopics {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partition_indexes = r.int32s(true).at("partitionIndexes")?;
@@ -113,8 +114,7 @@ pub mod response {
 
     impl Struct for ListPartitionReassignmentsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let topics = r.array(true, |r| OngoingTopicReassignment::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -122,8 +122,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -142,6 +141,7 @@ pub mod response {
     }
 
     impl Struct for OngoingTopicReassignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let partitions = r.array(true, |r| OngoingPartitionReassignment::read(r, v)).at("partitions")?;
@@ -172,6 +172,7 @@ pub mod response {
     }
 
     impl Struct for OngoingPartitionReassignment {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let replicas = r.int32s(true).at("replicas")?;

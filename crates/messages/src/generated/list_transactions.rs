@@ -85,8 +85,7 @@ pub mod response {
 
     impl Struct for ListTransactionsResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let unknown_state_filters = r.array(true, |r| r.string(true)).at("unknownStateFilters")?;
             let transaction_states = r.array(true, |r| TransactionState::read(r, v)).at("transactionStates")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -94,8 +93,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.unknown_state_filters, true, |w, value| w.string(value, true)).at("unknownStateFilters")?;
             w.array(&self.transaction_states, true, |w, value| value.write(w, v)).at("transactionStates")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -116,6 +114,7 @@ pub mod response {
     }
 
     impl Struct for TransactionState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let transactional_id = r.string(true).at("transactionalId")?;
             let producer_id = r.i64().at("producerId")?;

@@ -77,6 +77,7 @@ pub mod request {
     }
 
     impl Struct for MetadataRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let topic_id = if v >= 10 { r.uuid().at("topicId")? } else { Uuid::ZERO };
@@ -189,6 +190,7 @@ pub mod response {
     }
 
     impl Struct for MetadataResponseBroker {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let node_id = r.i32().at("nodeId")?;
@@ -243,6 +245,7 @@ pub mod response {
     }
 
     impl Struct for MetadataResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -305,11 +308,10 @@ pub mod response {
     }
 
     impl Struct for MetadataResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let leader_id = r.i32().at("leaderId")?;
+            let (error_code, partition_index, leader_id) = r.fixed(["errorCode", "partitionIndex", "leaderId"])?;
             let leader_epoch = if v >= 7 { r.i32().at("leaderEpoch")? } else { -1 };
             let replica_nodes = r.int32s(flex).at("replicaNodes")?;
             let isr_nodes = r.int32s(flex).at("isrNodes")?;
@@ -320,9 +322,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
-            w.i16(self.error_code.0);
-            w.i32(self.partition_index);
-            w.i32(self.leader_id);
+            w.fixed((self.error_code, self.partition_index, self.leader_id));
             if v >= 7 { w.i32(self.leader_epoch); }
             w.int32s(&self.replica_nodes, flex).at("replicaNodes")?;
             w.int32s(&self.isr_nodes, flex).at("isrNodes")?;
@@ -398,8 +398,7 @@ pub mod register_broker_record {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let broker_id = r.i32().at("brokerId")?;
             let is_migrating_zk_broker = if v >= 2 { r.bool().at("isMigratingZkBroker")? } else { false };
-            let incarnation_id = r.uuid().at("incarnationId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (incarnation_id, broker_epoch) = r.fixed(["incarnationId", "brokerEpoch"])?;
             let end_points = r.array(true, |r| BrokerEndpoint::read(r, v)).at("endPoints")?;
             let features = r.array(true, |r| BrokerFeature::read(r, v)).at("features")?;
             let rack = r.nullable_string(true).at("rack")?;
@@ -423,8 +422,7 @@ pub mod register_broker_record {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.broker_id);
             if v >= 2 { w.bool(self.is_migrating_zk_broker); } else if self.is_migrating_zk_broker { return Err(Error::absent(v).within("isMigratingZkBroker")); }
-            w.uuid(self.incarnation_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.incarnation_id, self.broker_epoch));
             w.array(&self.end_points, true, |w, value| value.write(w, v)).at("endPoints")?;
             w.array(&self.features, true, |w, value| value.write(w, v)).at("features")?;
             w.nullable_string(self.rack.as_deref(), true).at("rack")?;
@@ -457,11 +455,11 @@ pub mod register_broker_record {
     }
 
     impl Struct for BrokerEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
-            let port = r.u16().at("port")?;
-            let security_protocol = r.i16().at("securityProtocol")?;
+            let (port, security_protocol) = r.fixed(["port", "securityProtocol"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
@@ -469,8 +467,7 @@ pub mod register_broker_record {
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
-            w.u16(self.port);
-            w.i16(self.security_protocol);
+            w.fixed((self.port, self.security_protocol));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -489,18 +486,17 @@ pub mod register_broker_record {
     }
 
     impl Struct for BrokerFeature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -533,15 +529,13 @@ pub mod unregister_broker_record {
 
     impl Struct for UnregisterBrokerRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -658,15 +652,12 @@ pub mod partition_record {
 
     impl Struct for PartitionRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_id = r.i32().at("partitionId")?;
-            let topic_id = r.uuid().at("topicId")?;
+            let (partition_id, topic_id) = r.fixed(["partitionId", "topicId"])?;
             let replicas = r.int32s(true).at("replicas")?;
             let isr = r.int32s(true).at("isr")?;
             let removing_replicas = r.int32s(true).at("removingReplicas")?;
             let adding_replicas = r.int32s(true).at("addingReplicas")?;
-            let leader = r.i32().at("leader")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let partition_epoch = r.i32().at("partitionEpoch")?;
+            let (leader, leader_epoch, partition_epoch) = r.fixed(["leader", "leaderEpoch", "partitionEpoch"])?;
             let directories = if v >= 1 { r.array(true, Reader::uuid).at("directories")? } else { Vec::new() };
             let mut leader_recovery_state = 0;
             let mut eligible_leader_replicas = None;
@@ -686,15 +677,12 @@ pub mod partition_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_id);
-            w.uuid(self.topic_id);
+            w.fixed((self.partition_id, self.topic_id));
             w.int32s(&self.replicas, true).at("replicas")?;
             w.int32s(&self.isr, true).at("isr")?;
             w.int32s(&self.removing_replicas, true).at("removingReplicas")?;
             w.int32s(&self.adding_replicas, true).at("addingReplicas")?;
-            w.i32(self.leader);
-            w.i32(self.leader_epoch);
-            w.i32(self.partition_epoch);
+            w.fixed((self.leader, self.leader_epoch, self.partition_epoch));
             if v >= 1 { w.array(&self.directories, true, |w, value| { w.uuid(*value); Ok(()) }).at("directories")?; } else if !self.directories.is_empty() { return Err(Error::absent(v).within("directories")); }
             if v < 2 && self.eligible_leader_replicas.is_some() { return Err(Error::absent(v).within("eligibleLeaderReplicas")); }
             if v < 2 && self.last_known_elr.is_some() { return Err(Error::absent(v).within("lastKnownElr")); }
@@ -835,8 +823,7 @@ pub mod partition_change_record {
 
     impl Struct for PartitionChangeRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_id = r.i32().at("partitionId")?;
-            let topic_id = r.uuid().at("topicId")?;
+            let (partition_id, topic_id) = r.fixed(["partitionId", "topicId"])?;
             let mut isr = None;
             let mut leader = -2;
             let mut replicas = None;
@@ -868,8 +855,7 @@ pub mod partition_change_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_id);
-            w.uuid(self.topic_id);
+            w.fixed((self.partition_id, self.topic_id));
             if v < 1 && self.directories.is_some() { return Err(Error::absent(v).within("directories")); }
             if v < 2 && self.eligible_leader_replicas.is_some() { return Err(Error::absent(v).within("eligibleLeaderReplicas")); }
             if v < 2 && self.last_known_elr.is_some() { return Err(Error::absent(v).within("lastKnownElr")); }
@@ -954,8 +940,7 @@ pub mod access_control_record {
             let pattern_type = r.i8().at("patternType")?;
             let principal = r.string(true).at("principal")?;
             let host = r.string(true).at("host")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
@@ -966,8 +951,7 @@ pub mod access_control_record {
             w.i8(self.pattern_type);
             w.string(&self.principal, true).at("principal")?;
             w.string(&self.host, true).at("host")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1000,15 +984,13 @@ pub mod fence_broker_record {
 
     impl Struct for FenceBrokerRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let id = r.i32().at("id")?;
-            let epoch = r.i64().at("epoch")?;
+            let (id, epoch) = r.fixed(["id", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.id);
-            w.i64(self.epoch);
+            w.fixed((self.id, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1041,15 +1023,13 @@ pub mod unfence_broker_record {
 
     impl Struct for UnfenceBrokerRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let id = r.i32().at("id")?;
-            let epoch = r.i64().at("epoch")?;
+            let (id, epoch) = r.fixed(["id", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.id);
-            w.i64(self.epoch);
+            w.fixed((self.id, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1132,9 +1112,7 @@ pub mod delegation_token_record {
             let owner = r.string(true).at("owner")?;
             let requester = r.string(true).at("requester")?;
             let renewers = r.array(true, |r| r.string(true)).at("renewers")?;
-            let issue_timestamp = r.i64().at("issueTimestamp")?;
-            let max_timestamp = r.i64().at("maxTimestamp")?;
-            let expiration_timestamp = r.i64().at("expirationTimestamp")?;
+            let (issue_timestamp, max_timestamp, expiration_timestamp) = r.fixed(["issueTimestamp", "maxTimestamp", "expirationTimestamp"])?;
             let token_id = r.string(true).at("tokenId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown_tagged_fields })
@@ -1144,9 +1122,7 @@ pub mod delegation_token_record {
             w.string(&self.owner, true).at("owner")?;
             w.string(&self.requester, true).at("requester")?;
             w.array(&self.renewers, true, |w, value| w.string(value, true)).at("renewers")?;
-            w.i64(self.issue_timestamp);
-            w.i64(self.max_timestamp);
-            w.i64(self.expiration_timestamp);
+            w.fixed((self.issue_timestamp, self.max_timestamp, self.expiration_timestamp));
             w.string(&self.token_id, true).at("tokenId")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -1284,8 +1260,7 @@ pub mod client_quota_record {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let entity = r.array(true, |r| EntityData::read(r, v)).at("entity")?;
             let key = r.string(true).at("key")?;
-            let value = r.f64().at("value")?;
-            let remove = r.bool().at("remove")?;
+            let (value, remove) = r.fixed(["value", "remove"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { entity, key, value, remove, unknown_tagged_fields })
         }
@@ -1293,8 +1268,7 @@ pub mod client_quota_record {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.entity, true, |w, value| value.write(w, v)).at("entity")?;
             w.string(&self.key, true).at("key")?;
-            w.f64(self.value);
-            w.bool(self.remove);
+            w.fixed((self.value, self.remove));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1321,6 +1295,7 @@ pub mod client_quota_record {
     }
 
     impl Struct for EntityData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let entity_type = r.string(true).at("entityType")?;
             let entity_name = r.nullable_string(true).at("entityName")?;
@@ -1367,16 +1342,14 @@ pub mod quota_record {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let entity = r.array(false, |r| EntityData::read(r, v)).at("entity")?;
             let key = r.string(false).at("key")?;
-            let value = r.f64().at("value")?;
-            let remove = r.bool().at("remove")?;
+            let (value, remove) = r.fixed(["value", "remove"])?;
             Ok(Self { entity, key, value, remove })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.entity, false, |w, value| value.write(w, v)).at("entity")?;
             w.string(&self.key, false).at("key")?;
-            w.f64(self.value);
-            w.bool(self.remove);
+            w.fixed((self.value, self.remove));
             Ok(())
         }
     }
@@ -1400,6 +1373,7 @@ pub mod quota_record {
     }
 
     impl Struct for EntityData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let entity_type = r.string(false).at("entityType")?;
             let entity_name = r.nullable_string(false).at("entityName")?;
@@ -1454,17 +1428,13 @@ pub mod producer_ids_record {
 
     impl Struct for ProducerIdsRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
-            let next_producer_id = r.i64().at("nextProducerId")?;
+            let (broker_id, broker_epoch, next_producer_id) = r.fixed(["brokerId", "brokerEpoch", "nextProducerId"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, next_producer_id, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
-            w.i64(self.next_producer_id);
+            w.fixed((self.broker_id, self.broker_epoch, self.next_producer_id));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1542,8 +1512,7 @@ pub mod broker_registration_change_record {
 
     impl Struct for BrokerRegistrationChangeRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let broker_id = r.i32().at("brokerId")?;
-            let broker_epoch = r.i64().at("brokerEpoch")?;
+            let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let mut fenced = 0;
             let mut in_controlled_shutdown = 0;
             let mut log_dirs = Vec::new();
@@ -1565,8 +1534,7 @@ pub mod broker_registration_change_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.broker_id);
-            w.i64(self.broker_epoch);
+            w.fixed((self.broker_id, self.broker_epoch));
             if v < 1 && self.in_controlled_shutdown != 0 { return Err(Error::absent(v).within("inControlledShutdown")); }
             if v < 2 && !self.log_dirs.is_empty() { return Err(Error::absent(v).within("logDirs")); }
             if v < 3 && self.cordoned_log_dirs.is_some() { return Err(Error::absent(v).within("cordonedLogDirs")); }
@@ -1623,27 +1591,23 @@ pub mod access_control_entry_record {
 
     impl Struct for AccessControlEntryRecord {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let id = r.uuid().at("id")?;
-            let resource_type = r.i8().at("resourceType")?;
+            let (id, resource_type) = r.fixed(["id", "resourceType"])?;
             let resource_name = r.string(true).at("resourceName")?;
             let pattern_type = r.i8().at("patternType")?;
             let principal = r.string(true).at("principal")?;
             let host = r.string(true).at("host")?;
-            let operation = r.i8().at("operation")?;
-            let permission_type = r.i8().at("permissionType")?;
+            let (operation, permission_type) = r.fixed(["operation", "permissionType"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.uuid(self.id);
-            w.i8(self.resource_type);
+            w.fixed((self.id, self.resource_type));
             w.string(&self.resource_name, true).at("resourceName")?;
             w.i8(self.pattern_type);
             w.string(&self.principal, true).at("principal")?;
             w.string(&self.host, true).at("host")?;
-            w.i8(self.operation);
-            w.i8(self.permission_type);
+            w.fixed((self.operation, self.permission_type));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -1990,9 +1954,7 @@ pub mod register_controller_record {
 
     impl Struct for RegisterControllerRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let controller_id = r.i32().at("controllerId")?;
-            let incarnation_id = r.uuid().at("incarnationId")?;
-            let zk_migration_ready = r.bool().at("zkMigrationReady")?;
+            let (controller_id, incarnation_id, zk_migration_ready) = r.fixed(["controllerId", "incarnationId", "zkMigrationReady"])?;
             let end_points = r.array(true, |r| ControllerEndpoint::read(r, v)).at("endPoints")?;
             let features = r.array(true, |r| ControllerFeature::read(r, v)).at("features")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -2000,9 +1962,7 @@ pub mod register_controller_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.controller_id);
-            w.uuid(self.incarnation_id);
-            w.bool(self.zk_migration_ready);
+            w.fixed((self.controller_id, self.incarnation_id, self.zk_migration_ready));
             w.array(&self.end_points, true, |w, value| value.write(w, v)).at("endPoints")?;
             w.array(&self.features, true, |w, value| value.write(w, v)).at("features")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -2025,11 +1985,11 @@ pub mod register_controller_record {
     }
 
     impl Struct for ControllerEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
-            let port = r.u16().at("port")?;
-            let security_protocol = r.i16().at("securityProtocol")?;
+            let (port, security_protocol) = r.fixed(["port", "securityProtocol"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
@@ -2037,8 +1997,7 @@ pub mod register_controller_record {
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
-            w.u16(self.port);
-            w.i16(self.security_protocol);
+            w.fixed((self.port, self.security_protocol));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -2057,18 +2016,17 @@ pub mod register_controller_record {
     }
 
     impl Struct for ControllerFeature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

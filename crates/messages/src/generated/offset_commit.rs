@@ -78,6 +78,7 @@ pub mod request {
     }
 
     impl Struct for OffsetCommitRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
             let name = if v <= 9 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -127,10 +128,10 @@ pub mod request {
     }
 
     impl Struct for OffsetCommitRequestPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let committed_offset = r.i64().at("committedOffset")?;
+            let (partition_index, committed_offset) = r.fixed(["partitionIndex", "committedOffset"])?;
             let committed_leader_epoch = if v >= 6 { r.i32().at("committedLeaderEpoch")? } else { -1 };
             let commit_timestamp = if v == 1 { r.i64().at("commitTimestamp")? } else { -1 };
             let committed_metadata = r.nullable_string(flex).at("committedMetadata")?;
@@ -140,8 +141,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
-            w.i32(self.partition_index);
-            w.i64(self.committed_offset);
+            w.fixed((self.partition_index, self.committed_offset));
             if v >= 6 { w.i32(self.committed_leader_epoch); }
             if v == 1 { w.i64(self.commit_timestamp); } else if self.commit_timestamp != -1 { return Err(Error::absent(v).within("commitTimestamp")); }
             w.nullable_string(self.committed_metadata.as_deref(), flex).at("committedMetadata")?;
@@ -207,6 +207,7 @@ pub mod response {
     }
 
     impl Struct for OffsetCommitResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
             let name = if v <= 9 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -237,18 +238,17 @@ pub mod response {
     }
 
     impl Struct for OffsetCommitResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -39,6 +39,7 @@ pub mod request {
     }
 
     impl Struct for OffsetDeleteRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(false).at("name")?;
             let partitions = r.array(false, |r| OffsetDeleteRequestPartition::read(r, v)).at("partitions")?;
@@ -60,6 +61,7 @@ pub mod request {
     }
 
     impl Struct for OffsetDeleteRequestPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             Ok(Self { partition_index })
@@ -100,15 +102,13 @@ pub mod response {
 
     impl Struct for OffsetDeleteResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
+            let (error_code, throttle_time_ms) = r.fixed(["errorCode", "throttleTimeMs"])?;
             let topics = r.array(false, |r| OffsetDeleteResponseTopic::read(r, v)).at("topics")?;
             Ok(Self { error_code, throttle_time_ms, topics })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i16(self.error_code.0);
-            w.i32(self.throttle_time_ms);
+            w.fixed((self.error_code, self.throttle_time_ms));
             w.array(&self.topics, false, |w, value| value.write(w, v)).at("topics")?;
             Ok(())
         }
@@ -124,6 +124,7 @@ pub mod response {
     }
 
     impl Struct for OffsetDeleteResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(false).at("name")?;
             let partitions = r.array(false, |r| OffsetDeleteResponsePartition::read(r, v)).at("partitions")?;
@@ -147,15 +148,14 @@ pub mod response {
     }
 
     impl Struct for OffsetDeleteResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             Ok(Self { partition_index, error_code })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             Ok(())
         }
     }

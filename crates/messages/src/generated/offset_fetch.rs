@@ -66,6 +66,7 @@ pub mod request {
     }
 
     impl Struct for OffsetFetchRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let name = r.string(flex).at("name")?;
@@ -110,6 +111,7 @@ pub mod request {
     }
 
     impl Struct for OffsetFetchRequestGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let member_id = if v >= 9 { r.nullable_string(true).at("memberId")? } else { None };
@@ -142,6 +144,7 @@ pub mod request {
     }
 
     impl Struct for OffsetFetchRequestTopics {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = if v <= 9 { r.string(true).at("name")? } else { ByteString::new() };
             let topic_id = if v >= 10 { r.uuid().at("topicId")? } else { Uuid::ZERO };
@@ -222,6 +225,7 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let name = r.string(flex).at("name")?;
@@ -269,10 +273,10 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let committed_offset = r.i64().at("committedOffset")?;
+            let (partition_index, committed_offset) = r.fixed(["partitionIndex", "committedOffset"])?;
             let committed_leader_epoch = if v >= 5 { r.i32().at("committedLeaderEpoch")? } else { -1 };
             let metadata = r.nullable_string(flex).at("metadata")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -282,8 +286,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
-            w.i32(self.partition_index);
-            w.i64(self.committed_offset);
+            w.fixed((self.partition_index, self.committed_offset));
             if v >= 5 { w.i32(self.committed_leader_epoch); }
             w.nullable_string(self.metadata.as_deref(), flex).at("metadata")?;
             w.i16(self.error_code.0);
@@ -305,6 +308,7 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponseGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let topics = r.array(true, |r| OffsetFetchResponseTopics::read(r, v)).at("topics")?;
@@ -335,6 +339,7 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponseTopics {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = if v <= 9 { r.string(true).at("name")? } else { ByteString::new() };
             let topic_id = if v >= 10 { r.uuid().at("topicId")? } else { Uuid::ZERO };
@@ -382,10 +387,9 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponsePartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let committed_offset = r.i64().at("committedOffset")?;
-            let committed_leader_epoch = r.i32().at("committedLeaderEpoch")?;
+            let (partition_index, committed_offset, committed_leader_epoch) = r.fixed(["partitionIndex", "committedOffset", "committedLeaderEpoch"])?;
             let metadata = r.nullable_string(true).at("metadata")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -393,9 +397,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i64(self.committed_offset);
-            w.i32(self.committed_leader_epoch);
+            w.fixed((self.partition_index, self.committed_offset, self.committed_leader_epoch));
             w.nullable_string(self.metadata.as_deref(), true).at("metadata")?;
             w.i16(self.error_code.0);
             w.unknown_tags(&self.unknown_tagged_fields, true)

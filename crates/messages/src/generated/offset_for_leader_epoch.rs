@@ -56,6 +56,7 @@ pub mod request {
     }
 
     impl Struct for OffsetForLeaderTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topic = r.string(flex).at("topic")?;
@@ -97,6 +98,7 @@ pub mod request {
     }
 
     impl Struct for OffsetForLeaderPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let partition = r.i32().at("partition")?;
@@ -171,6 +173,7 @@ pub mod response {
     }
 
     impl Struct for OffsetForLeaderTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topic = r.string(flex).at("topic")?;
@@ -215,10 +218,10 @@ pub mod response {
     }
 
     impl Struct for EpochEndOffset {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let partition = r.i32().at("partition")?;
+            let (error_code, partition) = r.fixed(["errorCode", "partition"])?;
             let leader_epoch = if v >= 1 { r.i32().at("leaderEpoch")? } else { -1 };
             let end_offset = r.i64().at("endOffset")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -227,8 +230,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
-            w.i16(self.error_code.0);
-            w.i32(self.partition);
+            w.fixed((self.error_code, self.partition));
             if v >= 1 { w.i32(self.leader_epoch); }
             w.i64(self.end_offset);
             w.unknown_tags(&self.unknown_tagged_fields, flex)

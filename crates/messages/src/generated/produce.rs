@@ -25,8 +25,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let transactional_id = if v >= 3 { r.nullable_string(flex).at("transactionalId")? } else { None };
-            let acks = r.i16().at("acks")?;
-            let timeout_ms = r.i32().at("timeoutMs")?;
+            let (acks, timeout_ms) = r.fixed(["acks", "timeoutMs"])?;
             let topic_data = r.array(flex, |r| TopicProduceData::read(r, v)).at("topicData")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { transactional_id, acks, timeout_ms, topic_data, unknown_tagged_fields })
@@ -35,8 +34,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v >= 3 { w.nullable_string(self.transactional_id.as_deref(), flex).at("transactionalId")?; } else if self.transactional_id.is_some() { return Err(Error::absent(v).within("transactionalId")); }
-            w.i16(self.acks);
-            w.i32(self.timeout_ms);
+            w.fixed((self.acks, self.timeout_ms));
             w.array(&self.topic_data, flex, |w, value| value.write(w, v)).at("topicData")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
@@ -56,6 +54,7 @@ pub mod request {
     }
 
     impl Struct for TopicProduceData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let name = if v <= 12 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -86,6 +85,7 @@ pub mod request {
     }
 
     impl Struct for PartitionProduceData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let index = r.i32().at("index")?;
@@ -179,6 +179,7 @@ pub mod response {
     }
 
     impl Struct for TopicProduceResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let name = if v <= 12 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -237,11 +238,10 @@ pub mod response {
     }
 
     impl Struct for PartitionProduceResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
-            let index = r.i32().at("index")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let base_offset = r.i64().at("baseOffset")?;
+            let (index, error_code, base_offset) = r.fixed(["index", "errorCode", "baseOffset"])?;
             let log_append_time_ms = if v >= 2 { r.i64().at("logAppendTimeMs")? } else { -1 };
             let log_start_offset = if v >= 5 { r.i64().at("logStartOffset")? } else { -1 };
             let record_errors = if v >= 8 { r.array(flex, |r| BatchIndexAndErrorMessage::read(r, v)).at("recordErrors")? } else { Vec::new() };
@@ -260,9 +260,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
-            w.i32(self.index);
-            w.i16(self.error_code.0);
-            w.i64(self.base_offset);
+            w.fixed((self.index, self.error_code, self.base_offset));
             if v >= 2 { w.i64(self.log_append_time_ms); }
             if v >= 5 { w.i64(self.log_start_offset); }
             if v >= 8 { w.array(&self.record_errors, flex, |w, value| value.write(w, v)).at("recordErrors")?; }
@@ -288,6 +286,7 @@ pub mod response {
     }
 
     impl Struct for BatchIndexAndErrorMessage {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let batch_index = r.i32().at("batchIndex")?;
@@ -326,16 +325,15 @@ pub mod response {
     }
 
     impl Struct for LeaderIdAndEpoch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -356,6 +354,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

@@ -25,20 +25,14 @@ pub mod request {
 
     impl Struct for PushTelemetryRequest {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let client_instance_id = r.uuid().at("clientInstanceId")?;
-            let subscription_id = r.i32().at("subscriptionId")?;
-            let terminating = r.bool().at("terminating")?;
-            let compression_type = r.i8().at("compressionType")?;
+            let (client_instance_id, subscription_id, terminating, compression_type) = r.fixed(["clientInstanceId", "subscriptionId", "terminating", "compressionType"])?;
             let metrics = r.bytes(true).at("metrics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { client_instance_id, subscription_id, terminating, compression_type, metrics, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.uuid(self.client_instance_id);
-            w.i32(self.subscription_id);
-            w.bool(self.terminating);
-            w.i8(self.compression_type);
+            w.fixed((self.client_instance_id, self.subscription_id, self.terminating, self.compression_type));
             w.bytes(&self.metrics, true).at("metrics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -73,15 +67,13 @@ pub mod response {
 
     impl Struct for PushTelemetryResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

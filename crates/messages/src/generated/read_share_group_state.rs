@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for ReadStateData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -70,16 +71,15 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition, leader_epoch) = r.fixed(["partition", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -134,6 +134,7 @@ pub mod response {
     }
 
     impl Struct for ReadStateResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionResult::read(r, v)).at("partitions")?;
@@ -168,23 +169,20 @@ pub mod response {
     }
 
     impl Struct for PartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition, error_code) = r.fixed(["partition", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
-            let state_epoch = r.i32().at("stateEpoch")?;
-            let start_offset = r.i64().at("startOffset")?;
+            let (state_epoch, start_offset) = r.fixed(["stateEpoch", "startOffset"])?;
             let state_batches = r.array(true, |r| StateBatch::read(r, v)).at("stateBatches")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, error_code, error_message, state_epoch, start_offset, state_batches, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
-            w.i32(self.state_epoch);
-            w.i64(self.start_offset);
+            w.fixed((self.state_epoch, self.start_offset));
             w.array(&self.state_batches, true, |w, value| value.write(w, v)).at("stateBatches")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -206,20 +204,15 @@ pub mod response {
     }
 
     impl Struct for StateBatch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let delivery_state = r.i8().at("deliveryState")?;
-            let delivery_count = r.i16().at("deliveryCount")?;
+            let (first_offset, last_offset, delivery_state, delivery_count) = r.fixed(["firstOffset", "lastOffset", "deliveryState", "deliveryCount"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
-            w.i8(self.delivery_state);
-            w.i16(self.delivery_count);
+            w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

@@ -44,6 +44,7 @@ pub mod request {
     }
 
     impl Struct for ReadStateSummaryData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -70,16 +71,15 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition, leader_epoch) = r.fixed(["partition", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -134,6 +134,7 @@ pub mod response {
     }
 
     impl Struct for ReadStateSummaryResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionResult::read(r, v)).at("partitions")?;
@@ -185,25 +186,20 @@ pub mod response {
     }
 
     impl Struct for PartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition, error_code) = r.fixed(["partition", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
-            let state_epoch = r.i32().at("stateEpoch")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let start_offset = r.i64().at("startOffset")?;
+            let (state_epoch, leader_epoch, start_offset) = r.fixed(["stateEpoch", "leaderEpoch", "startOffset"])?;
             let delivery_complete_count = if v >= 1 { r.i32().at("deliveryCompleteCount")? } else { -1 };
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition, error_code, error_message, state_epoch, leader_epoch, start_offset, delivery_complete_count, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
-            w.i32(self.state_epoch);
-            w.i32(self.leader_epoch);
-            w.i64(self.start_offset);
+            w.fixed((self.state_epoch, self.leader_epoch, self.start_offset));
             if v >= 1 { w.i32(self.delivery_complete_count); }
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

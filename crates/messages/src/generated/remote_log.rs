@@ -38,11 +38,7 @@ pub mod remote_log_segment_metadata_record {
     impl Struct for RemoteLogSegmentMetadataRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, v).at("remoteLogSegmentId")?;
-            let start_offset = r.i64().at("startOffset")?;
-            let end_offset = r.i64().at("endOffset")?;
-            let broker_id = r.i32().at("brokerId")?;
-            let max_timestamp_ms = r.i64().at("maxTimestampMs")?;
-            let event_timestamp_ms = r.i64().at("eventTimestampMs")?;
+            let (start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms) = r.fixed(["startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"])?;
             let segment_leader_epochs = r.array(true, |r| SegmentLeaderEpochEntry::read(r, v)).at("segmentLeaderEpochs")?;
             let segment_size_in_bytes = r.i32().at("segmentSizeInBytes")?;
             let custom_metadata = r.nullable_bytes(true).at("customMetadata")?;
@@ -60,11 +56,7 @@ pub mod remote_log_segment_metadata_record {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.remote_log_segment_id.write(w, v).at("remoteLogSegmentId")?;
-            w.i64(self.start_offset);
-            w.i64(self.end_offset);
-            w.i32(self.broker_id);
-            w.i64(self.max_timestamp_ms);
-            w.i64(self.event_timestamp_ms);
+            w.fixed((self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms));
             w.array(&self.segment_leader_epochs, true, |w, value| value.write(w, v)).at("segmentLeaderEpochs")?;
             w.i32(self.segment_size_in_bytes);
             w.nullable_bytes(self.custom_metadata.as_ref(), true).at("customMetadata")?;
@@ -88,6 +80,7 @@ pub mod remote_log_segment_metadata_record {
     }
 
     impl Struct for RemoteLogSegmentIdEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id_partition = TopicIdPartitionEntry::read(r, v).at("topicIdPartition")?;
             let id = r.uuid().at("id")?;
@@ -116,18 +109,17 @@ pub mod remote_log_segment_metadata_record {
     }
 
     impl Struct for TopicIdPartitionEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let id = r.uuid().at("id")?;
-            let partition = r.i32().at("partition")?;
+            let (id, partition) = r.fixed(["id", "partition"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.uuid(self.id);
-            w.i32(self.partition);
+            w.fixed((self.id, self.partition));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -144,16 +136,15 @@ pub mod remote_log_segment_metadata_record {
     }
 
     impl Struct for SegmentLeaderEpochEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let offset = r.i64().at("offset")?;
+            let (leader_epoch, offset) = r.fixed(["leaderEpoch", "offset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_epoch, offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_epoch);
-            w.i64(self.offset);
+            w.fixed((self.leader_epoch, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -193,8 +184,7 @@ pub mod remote_log_segment_metadata_update_record {
     impl Struct for RemoteLogSegmentMetadataUpdateRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, v).at("remoteLogSegmentId")?;
-            let broker_id = r.i32().at("brokerId")?;
-            let event_timestamp_ms = r.i64().at("eventTimestampMs")?;
+            let (broker_id, event_timestamp_ms) = r.fixed(["brokerId", "eventTimestampMs"])?;
             let custom_metadata = r.nullable_bytes(true).at("customMetadata")?;
             let remote_log_segment_state = r.i8().at("remoteLogSegmentState")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -203,8 +193,7 @@ pub mod remote_log_segment_metadata_update_record {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.remote_log_segment_id.write(w, v).at("remoteLogSegmentId")?;
-            w.i32(self.broker_id);
-            w.i64(self.event_timestamp_ms);
+            w.fixed((self.broker_id, self.event_timestamp_ms));
             w.nullable_bytes(self.custom_metadata.as_ref(), true).at("customMetadata")?;
             w.i8(self.remote_log_segment_state);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -223,6 +212,7 @@ pub mod remote_log_segment_metadata_update_record {
     }
 
     impl Struct for RemoteLogSegmentIdEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id_partition = TopicIdPartitionEntry::read(r, v).at("topicIdPartition")?;
             let id = r.uuid().at("id")?;
@@ -251,18 +241,17 @@ pub mod remote_log_segment_metadata_update_record {
     }
 
     impl Struct for TopicIdPartitionEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let id = r.uuid().at("id")?;
-            let partition = r.i32().at("partition")?;
+            let (id, partition) = r.fixed(["id", "partition"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.uuid(self.id);
-            w.i32(self.partition);
+            w.fixed((self.id, self.partition));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -300,18 +289,14 @@ pub mod remote_partition_delete_metadata_record {
     impl Struct for RemotePartitionDeleteMetadataRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id_partition = TopicIdPartitionEntry::read(r, v).at("topicIdPartition")?;
-            let broker_id = r.i32().at("brokerId")?;
-            let event_timestamp_ms = r.i64().at("eventTimestampMs")?;
-            let remote_partition_delete_state = r.i8().at("remotePartitionDeleteState")?;
+            let (broker_id, event_timestamp_ms, remote_partition_delete_state) = r.fixed(["brokerId", "eventTimestampMs", "remotePartitionDeleteState"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.topic_id_partition.write(w, v).at("topicIdPartition")?;
-            w.i32(self.broker_id);
-            w.i64(self.event_timestamp_ms);
-            w.i8(self.remote_partition_delete_state);
+            w.fixed((self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -330,18 +315,17 @@ pub mod remote_partition_delete_metadata_record {
     }
 
     impl Struct for TopicIdPartitionEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let id = r.uuid().at("id")?;
-            let partition = r.i32().at("partition")?;
+            let (id, partition) = r.fixed(["id", "partition"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.uuid(self.id);
-            w.i32(self.partition);
+            w.fixed((self.id, self.partition));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -392,12 +376,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
 
     impl Struct for RemoteLogSegmentMetadataSnapshotRecord {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let segment_id = r.uuid().at("segmentId")?;
-            let start_offset = r.i64().at("startOffset")?;
-            let end_offset = r.i64().at("endOffset")?;
-            let broker_id = r.i32().at("brokerId")?;
-            let max_timestamp_ms = r.i64().at("maxTimestampMs")?;
-            let event_timestamp_ms = r.i64().at("eventTimestampMs")?;
+            let (segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms) = r.fixed(["segmentId", "startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"])?;
             let segment_leader_epochs = r.array(true, |r| SegmentLeaderEpochEntry::read(r, v)).at("segmentLeaderEpochs")?;
             let segment_size_in_bytes = r.i32().at("segmentSizeInBytes")?;
             let custom_metadata = r.nullable_bytes(true).at("customMetadata")?;
@@ -414,12 +393,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.uuid(self.segment_id);
-            w.i64(self.start_offset);
-            w.i64(self.end_offset);
-            w.i32(self.broker_id);
-            w.i64(self.max_timestamp_ms);
-            w.i64(self.event_timestamp_ms);
+            w.fixed((self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms));
             w.array(&self.segment_leader_epochs, true, |w, value| value.write(w, v)).at("segmentLeaderEpochs")?;
             w.i32(self.segment_size_in_bytes);
             w.nullable_bytes(self.custom_metadata.as_ref(), true).at("customMetadata")?;
@@ -443,16 +417,15 @@ pub mod remote_log_segment_metadata_snapshot_record {
     }
 
     impl Struct for SegmentLeaderEpochEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let offset = r.i64().at("offset")?;
+            let (leader_epoch, offset) = r.fixed(["leaderEpoch", "offset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_epoch, offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_epoch);
-            w.i64(self.offset);
+            w.fixed((self.leader_epoch, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

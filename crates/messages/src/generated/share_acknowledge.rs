@@ -69,6 +69,7 @@ pub mod request {
     }
 
     impl Struct for AcknowledgeTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| AcknowledgePartition::read(r, v)).at("partitions")?;
@@ -95,6 +96,7 @@ pub mod request {
     }
 
     impl Struct for AcknowledgePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let acknowledgement_batches = r.array(true, |r| AcknowledgementBatch::read(r, v)).at("acknowledgementBatches")?;
@@ -123,17 +125,16 @@ pub mod request {
     }
 
     impl Struct for AcknowledgementBatch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
+            let (first_offset, last_offset) = r.fixed(["firstOffset", "lastOffset"])?;
             let acknowledge_types = r.array(true, Reader::i8).at("acknowledgeTypes")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
+            w.fixed((self.first_offset, self.last_offset));
             w.array(&self.acknowledge_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acknowledgeTypes")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -176,8 +177,7 @@ pub mod response {
 
     impl Struct for ShareAcknowledgeResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let acquisition_lock_timeout_ms = if v >= 2 { r.i32().at("acquisitionLockTimeoutMs")? } else { 0 };
             let responses = r.array(true, |r| ShareAcknowledgeTopicResponse::read(r, v)).at("responses")?;
@@ -187,8 +187,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             if v >= 2 { w.i32(self.acquisition_lock_timeout_ms); }
             w.array(&self.responses, true, |w, value| value.write(w, v)).at("responses")?;
@@ -209,6 +208,7 @@ pub mod response {
     }
 
     impl Struct for ShareAcknowledgeTopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -239,9 +239,9 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let current_leader = LeaderIdAndEpoch::read(r, v).at("currentLeader")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -249,8 +249,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             self.current_leader.write(w, v).at("currentLeader")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -269,16 +268,15 @@ pub mod response {
     }
 
     impl Struct for LeaderIdAndEpoch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -299,6 +297,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

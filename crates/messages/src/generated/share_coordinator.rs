@@ -20,15 +20,13 @@ pub mod share_snapshot_key {
     impl Struct for ShareSnapshotKey {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
-            let topic_id = r.uuid().at("topicId")?;
-            let partition = r.i32().at("partition")?;
+            let (topic_id, partition) = r.fixed(["topicId", "partition"])?;
             Ok(Self { group_id, topic_id, partition })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
-            w.uuid(self.topic_id);
-            w.i32(self.partition);
+            w.fixed((self.topic_id, self.partition));
             Ok(())
         }
     }
@@ -89,12 +87,7 @@ pub mod share_snapshot_value {
 
     impl Struct for ShareSnapshotValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let snapshot_epoch = r.i32().at("snapshotEpoch")?;
-            let state_epoch = r.i32().at("stateEpoch")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let start_offset = r.i64().at("startOffset")?;
-            let create_timestamp = r.i64().at("createTimestamp")?;
-            let write_timestamp = r.i64().at("writeTimestamp")?;
+            let (snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp) = r.fixed(["snapshotEpoch", "stateEpoch", "leaderEpoch", "startOffset", "createTimestamp", "writeTimestamp"])?;
             let state_batches = r.array(true, |r| StateBatch::read(r, v)).at("stateBatches")?;
             let mut delivery_complete_count = -1;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -108,12 +101,7 @@ pub mod share_snapshot_value {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.snapshot_epoch);
-            w.i32(self.state_epoch);
-            w.i32(self.leader_epoch);
-            w.i64(self.start_offset);
-            w.i64(self.create_timestamp);
-            w.i64(self.write_timestamp);
+            w.fixed((self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp));
             w.array(&self.state_batches, true, |w, value| value.write(w, v)).at("stateBatches")?;
             let tag_0 = self.delivery_complete_count != -1;
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -138,20 +126,15 @@ pub mod share_snapshot_value {
     }
 
     impl Struct for StateBatch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let delivery_state = r.i8().at("deliveryState")?;
-            let delivery_count = r.i16().at("deliveryCount")?;
+            let (first_offset, last_offset, delivery_state, delivery_count) = r.fixed(["firstOffset", "lastOffset", "deliveryState", "deliveryCount"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
-            w.i8(self.delivery_state);
-            w.i16(self.delivery_count);
+            w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -185,15 +168,13 @@ pub mod share_update_key {
     impl Struct for ShareUpdateKey {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
-            let topic_id = r.uuid().at("topicId")?;
-            let partition = r.i32().at("partition")?;
+            let (topic_id, partition) = r.fixed(["topicId", "partition"])?;
             Ok(Self { group_id, topic_id, partition })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
-            w.uuid(self.topic_id);
-            w.i32(self.partition);
+            w.fixed((self.topic_id, self.partition));
             Ok(())
         }
     }
@@ -245,9 +226,7 @@ pub mod share_update_value {
 
     impl Struct for ShareUpdateValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let snapshot_epoch = r.i32().at("snapshotEpoch")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let start_offset = r.i64().at("startOffset")?;
+            let (snapshot_epoch, leader_epoch, start_offset) = r.fixed(["snapshotEpoch", "leaderEpoch", "startOffset"])?;
             let state_batches = r.array(true, |r| StateBatch::read(r, v)).at("stateBatches")?;
             let mut delivery_complete_count = -1;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -261,9 +240,7 @@ pub mod share_update_value {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.snapshot_epoch);
-            w.i32(self.leader_epoch);
-            w.i64(self.start_offset);
+            w.fixed((self.snapshot_epoch, self.leader_epoch, self.start_offset));
             w.array(&self.state_batches, true, |w, value| value.write(w, v)).at("stateBatches")?;
             let tag_0 = self.delivery_complete_count != -1;
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -288,20 +265,15 @@ pub mod share_update_value {
     }
 
     impl Struct for StateBatch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let delivery_state = r.i8().at("deliveryState")?;
-            let delivery_count = r.i16().at("deliveryCount")?;
+            let (first_offset, last_offset, delivery_state, delivery_count) = r.fixed(["firstOffset", "lastOffset", "deliveryState", "deliveryCount"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
-            w.i8(self.delivery_state);
-            w.i16(self.delivery_count);
+            w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }

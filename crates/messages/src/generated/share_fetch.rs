@@ -61,10 +61,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.nullable_string(true).at("groupId")?;
             let member_id = r.nullable_string(true).at("memberId")?;
-            let share_session_epoch = r.i32().at("shareSessionEpoch")?;
-            let max_wait_ms = r.i32().at("maxWaitMs")?;
-            let min_bytes = r.i32().at("minBytes")?;
-            let max_bytes = r.i32().at("maxBytes")?;
+            let (share_session_epoch, max_wait_ms, min_bytes, max_bytes) = r.fixed(["shareSessionEpoch", "maxWaitMs", "minBytes", "maxBytes"])?;
             let max_records = if v >= 1 { r.i32().at("maxRecords")? } else { 0 };
             let batch_size = if v >= 1 { r.i32().at("batchSize")? } else { 0 };
             let share_acquire_mode = if v >= 2 { r.i8().at("shareAcquireMode")? } else { 0 };
@@ -78,10 +75,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.group_id.as_deref(), true).at("groupId")?;
             w.nullable_string(self.member_id.as_deref(), true).at("memberId")?;
-            w.i32(self.share_session_epoch);
-            w.i32(self.max_wait_ms);
-            w.i32(self.min_bytes);
-            w.i32(self.max_bytes);
+            w.fixed((self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes));
             if v >= 1 { w.i32(self.max_records); } else if self.max_records != 0 { return Err(Error::absent(v).within("maxRecords")); }
             if v >= 1 { w.i32(self.batch_size); } else if self.batch_size != 0 { return Err(Error::absent(v).within("batchSize")); }
             if v >= 2 { w.i8(self.share_acquire_mode); }
@@ -104,6 +98,7 @@ pub mod request {
     }
 
     impl Struct for FetchTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| FetchPartition::read(r, v)).at("partitions")?;
@@ -132,6 +127,7 @@ pub mod request {
     }
 
     impl Struct for FetchPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let partition_index = r.i32().at("partitionIndex")?;
             let partition_max_bytes = if v <= 0 { r.i32().at("partitionMaxBytes")? } else { 0 };
@@ -162,17 +158,16 @@ pub mod request {
     }
 
     impl Struct for AcknowledgementBatch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
+            let (first_offset, last_offset) = r.fixed(["firstOffset", "lastOffset"])?;
             let acknowledge_types = r.array(true, Reader::i8).at("acknowledgeTypes")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
+            w.fixed((self.first_offset, self.last_offset));
             w.array(&self.acknowledge_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acknowledgeTypes")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -190,6 +185,7 @@ pub mod request {
     }
 
     impl Struct for ForgottenTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -241,8 +237,7 @@ pub mod response {
 
     impl Struct for ShareFetchResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let acquisition_lock_timeout_ms = if v >= 1 { r.i32().at("acquisitionLockTimeoutMs")? } else { 0 };
             let responses = r.array(true, |r| ShareFetchableTopicResponse::read(r, v)).at("responses")?;
@@ -252,8 +247,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             if v >= 1 { w.i32(self.acquisition_lock_timeout_ms); } else if self.acquisition_lock_timeout_ms != 0 { return Err(Error::absent(v).within("acquisitionLockTimeoutMs")); }
             w.array(&self.responses, true, |w, value| value.write(w, v)).at("responses")?;
@@ -274,6 +268,7 @@ pub mod response {
     }
 
     impl Struct for ShareFetchableTopicResponse {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -312,9 +307,9 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let acknowledge_error_code = r.i16().map(ErrorCode).at("acknowledgeErrorCode")?;
             let acknowledge_error_message = r.nullable_string(true).at("acknowledgeErrorMessage")?;
@@ -326,8 +321,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.i16(self.acknowledge_error_code.0);
             w.nullable_string(self.acknowledge_error_message.as_deref(), true).at("acknowledgeErrorMessage")?;
@@ -351,16 +345,15 @@ pub mod response {
     }
 
     impl Struct for LeaderIdAndEpoch {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -379,18 +372,15 @@ pub mod response {
     }
 
     impl Struct for AcquiredRecords {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let delivery_count = r.i16().at("deliveryCount")?;
+            let (first_offset, last_offset, delivery_count) = r.fixed(["firstOffset", "lastOffset", "deliveryCount"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { first_offset, last_offset, delivery_count, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
-            w.i16(self.delivery_count);
+            w.fixed((self.first_offset, self.last_offset, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -411,6 +401,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

@@ -83,24 +83,20 @@ pub mod response {
 
     impl Struct for ShareGroupHeartbeatResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let member_id = r.nullable_string(true).at("memberId")?;
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let heartbeat_interval_ms = r.i32().at("heartbeatIntervalMs")?;
+            let (member_epoch, heartbeat_interval_ms) = r.fixed(["memberEpoch", "heartbeatIntervalMs"])?;
             let assignment = read_nullable::<Assignment>(r, v).at("assignment")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, assignment, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.nullable_string(self.member_id.as_deref(), true).at("memberId")?;
-            w.i32(self.member_epoch);
-            w.i32(self.heartbeat_interval_ms);
+            w.fixed((self.member_epoch, self.heartbeat_interval_ms));
             write_nullable(self.assignment.as_ref(), w, v).at("assignment")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -116,6 +112,7 @@ pub mod response {
     }
 
     impl Struct for Assignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("topicPartitions")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -140,6 +137,7 @@ pub mod response {
     }
 
     impl Struct for TopicPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let partitions = r.int32s(true).at("partitions")?;

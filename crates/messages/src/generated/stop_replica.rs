@@ -84,6 +84,7 @@ pub mod request {
     }
 
     impl Struct for StopReplicaPartitionV0 {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(false).at("topicName")?;
             let partition_index = r.i32().at("partitionIndex")?;
@@ -109,6 +110,7 @@ pub mod request {
     }
 
     impl Struct for StopReplicaTopicV1 {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let name = r.string(flex).at("name")?;
@@ -137,6 +139,7 @@ pub mod request {
     }
 
     impl Struct for StopReplicaTopicState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partition_states = r.array(true, |r| StopReplicaPartitionState::read(r, v)).at("partitionStates")?;
@@ -176,18 +179,15 @@ pub mod request {
     }
 
     impl Struct for StopReplicaPartitionState {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let delete_partition = r.bool().at("deletePartition")?;
+            let (partition_index, leader_epoch, delete_partition) = r.fixed(["partitionIndex", "leaderEpoch", "deletePartition"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, leader_epoch, delete_partition, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i32(self.leader_epoch);
-            w.bool(self.delete_partition);
+            w.fixed((self.partition_index, self.leader_epoch, self.delete_partition));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -250,11 +250,11 @@ pub mod response {
     }
 
     impl Struct for StopReplicaPartitionError {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topic_name = r.string(flex).at("topicName")?;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { topic_name, partition_index, error_code, unknown_tagged_fields })
         }
@@ -262,8 +262,7 @@ pub mod response {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic_name, flex).at("topicName")?;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

@@ -21,18 +21,12 @@ pub mod aborted_txn {
 
     impl Struct for AbortedTxn {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let producer_id = r.i64().at("producerId")?;
-            let first_offset = r.i64().at("firstOffset")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let last_stable_offset = r.i64().at("lastStableOffset")?;
+            let (producer_id, first_offset, last_offset, last_stable_offset) = r.fixed(["producerId", "firstOffset", "lastOffset", "lastStableOffset"])?;
             Ok(Self { producer_id, first_offset, last_offset, last_stable_offset })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.producer_id);
-            w.i64(self.first_offset);
-            w.i64(self.last_offset);
-            w.i64(self.last_stable_offset);
+            w.fixed((self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset));
             Ok(())
         }
     }
@@ -93,27 +87,16 @@ pub mod producer_snapshot {
     }
 
     impl Struct for ProducerEntry {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let producer_id = r.i64().at("producerId")?;
-            let epoch = r.i16().at("epoch")?;
-            let last_sequence = r.i32().at("lastSequence")?;
-            let last_offset = r.i64().at("lastOffset")?;
-            let offset_delta = r.i32().at("offsetDelta")?;
-            let timestamp = r.i64().at("timestamp")?;
-            let coordinator_epoch = r.i32().at("coordinatorEpoch")?;
-            let current_txn_first_offset = r.i64().at("currentTxnFirstOffset")?;
+            let (producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp) = r.fixed(["producerId", "epoch", "lastSequence", "lastOffset", "offsetDelta", "timestamp"])?;
+            let (coordinator_epoch, current_txn_first_offset) = r.fixed(["coordinatorEpoch", "currentTxnFirstOffset"])?;
             Ok(Self { producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i64(self.producer_id);
-            w.i16(self.epoch);
-            w.i32(self.last_sequence);
-            w.i64(self.last_offset);
-            w.i32(self.offset_delta);
-            w.i64(self.timestamp);
-            w.i32(self.coordinator_epoch);
-            w.i64(self.current_txn_first_offset);
+            w.fixed((self.producer_id, self.epoch, self.last_sequence, self.last_offset, self.offset_delta, self.timestamp));
+            w.fixed((self.coordinator_epoch, self.current_txn_first_offset));
             Ok(())
         }
     }
@@ -168,9 +151,7 @@ pub mod quorum_state_data {
     impl Struct for QuorumStateData {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = if v <= 0 { r.string(true).at("clusterId")? } else { ByteString::new() };
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let voted_id = r.i32().at("votedId")?;
+            let (leader_id, leader_epoch, voted_id) = r.fixed(["leaderId", "leaderEpoch", "votedId"])?;
             let voted_directory_id = if v >= 1 { r.uuid().at("votedDirectoryId")? } else { Uuid::ZERO };
             let applied_offset = if v <= 0 { r.i64().at("appliedOffset")? } else { 0 };
             let current_voters = if v <= 0 { r.nullable_array(true, |r| Voter::read(r, v)).at("currentVoters")? } else { Some(Default::default()) };
@@ -180,9 +161,7 @@ pub mod quorum_state_data {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 0 { w.string(&self.cluster_id, true).at("clusterId")?; } else if !self.cluster_id.is_empty() { return Err(Error::absent(v).within("clusterId")); }
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
-            w.i32(self.voted_id);
+            w.fixed((self.leader_id, self.leader_epoch, self.voted_id));
             if v >= 1 { w.uuid(self.voted_directory_id); } else if !self.voted_directory_id.is_zero() { return Err(Error::absent(v).within("votedDirectoryId")); }
             if v <= 0 { w.i64(self.applied_offset); } else if self.applied_offset != 0 { return Err(Error::absent(v).within("appliedOffset")); }
             if v <= 0 { w.nullable_array(self.current_voters.as_deref(), true, |w, value| value.write(w, v)).at("currentVoters")?; } else if self.current_voters.as_ref().is_none_or(|value| !value.is_empty()) { return Err(Error::absent(v).within("currentVoters")); }
@@ -200,6 +179,7 @@ pub mod quorum_state_data {
     }
 
     impl Struct for Voter {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let voter_id = r.i32().at("voterId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;

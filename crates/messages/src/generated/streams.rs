@@ -88,15 +88,14 @@ pub mod subscription_info_data {
     }
 
     impl Struct for TaskId {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let topic_group_id = r.i32().at("topicGroupId")?;
-            let partition = r.i32().at("partition")?;
+            let (topic_group_id, partition) = r.fixed(["topicGroupId", "partition"])?;
             Ok(Self { topic_group_id, partition })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.topic_group_id);
-            w.i32(self.partition);
+            w.fixed((self.topic_group_id, self.partition));
             Ok(())
         }
     }
@@ -129,6 +128,7 @@ pub mod subscription_info_data {
     }
 
     impl Struct for TaskOffsetSum {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_group_id = r.i32().at("topicGroupId")?;
             let partition = if v >= 10 { r.i32().at("partition")? } else { 0 };
@@ -158,15 +158,14 @@ pub mod subscription_info_data {
     }
 
     impl Struct for PartitionToOffsetSum {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition = r.i32().at("partition")?;
-            let offset_sum = r.i64().at("offsetSum")?;
+            let (partition, offset_sum) = r.fixed(["partition", "offsetSum"])?;
             Ok(Self { partition, offset_sum })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition);
-            w.i64(self.offset_sum);
+            w.fixed((self.partition, self.offset_sum));
             Ok(())
         }
     }
@@ -181,6 +180,7 @@ pub mod subscription_info_data {
     }
 
     impl Struct for ClientTag {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.bytes(false).at("key")?;
             let value = r.bytes(false).at("value")?;

@@ -130,13 +130,13 @@ pub mod response {
     }
 
     impl Struct for DescribedGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let group_id = r.string(true).at("groupId")?;
             let group_state = r.string(true).at("groupState")?;
-            let group_epoch = r.i32().at("groupEpoch")?;
-            let assignment_epoch = r.i32().at("assignmentEpoch")?;
+            let (group_epoch, assignment_epoch) = r.fixed(["groupEpoch", "assignmentEpoch"])?;
             let topology = read_nullable::<Topology>(r, v).at("topology")?;
             let members = r.array(true, |r| Member::read(r, v)).at("members")?;
             let authorized_operations = r.i32().at("authorizedOperations")?;
@@ -152,8 +152,7 @@ pub mod response {
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.string(&self.group_id, true).at("groupId")?;
             w.string(&self.group_state, true).at("groupState")?;
-            w.i32(self.group_epoch);
-            w.i32(self.assignment_epoch);
+            w.fixed((self.group_epoch, self.assignment_epoch));
             write_nullable(self.topology.as_ref(), w, v).at("topology")?;
             w.array(&self.members, true, |w, value| value.write(w, v)).at("members")?;
             w.i32(self.authorized_operations);
@@ -176,6 +175,7 @@ pub mod response {
     }
 
     impl Struct for Topology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let epoch = r.i32().at("epoch")?;
             let subtopologies = r.nullable_array(true, |r| Subtopology::read(r, v)).at("subtopologies")?;
@@ -208,6 +208,7 @@ pub mod response {
     }
 
     impl Struct for Subtopology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let source_topics = r.array(true, |r| r.string(true)).at("sourceTopics")?;
@@ -266,6 +267,7 @@ pub mod response {
     }
 
     impl Struct for Member {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let member_id = r.string(true).at("memberId")?;
             let member_epoch = r.i32().at("memberEpoch")?;
@@ -318,6 +320,7 @@ pub mod response {
     }
 
     impl Struct for Endpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let host = r.string(true).at("host")?;
             let port = r.u16().at("port")?;
@@ -346,18 +349,17 @@ pub mod response {
     }
 
     impl Struct for TaskOffset {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
-            let partition = r.i32().at("partition")?;
-            let offset = r.i64().at("offset")?;
+            let (partition, offset) = r.fixed(["partition", "offset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { subtopology_id, partition, offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
-            w.i32(self.partition);
-            w.i64(self.offset);
+            w.fixed((self.partition, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -376,6 +378,7 @@ pub mod response {
     }
 
     impl Struct for Assignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let active_tasks = r.array(true, |r| TaskIds::read(r, v)).at("activeTasks")?;
             let standby_tasks = r.array(true, |r| TaskIds::read(r, v)).at("standbyTasks")?;
@@ -404,6 +407,7 @@ pub mod response {
     }
 
     impl Struct for TaskIds {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -430,6 +434,7 @@ pub mod response {
     }
 
     impl Struct for KeyValue {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let value = r.string(true).at("value")?;
@@ -460,10 +465,10 @@ pub mod response {
     }
 
     impl Struct for TopicInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let partitions = r.i32().at("partitions")?;
-            let replication_factor = r.i16().at("replicationFactor")?;
+            let (partitions, replication_factor) = r.fixed(["partitions", "replicationFactor"])?;
             let topic_configs = r.array(true, |r| KeyValue::read(r, v)).at("topicConfigs")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
@@ -471,8 +476,7 @@ pub mod response {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i32(self.partitions);
-            w.i16(self.replication_factor);
+            w.fixed((self.partitions, self.replication_factor));
             w.array(&self.topic_configs, true, |w, value| value.write(w, v)).at("topicConfigs")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -490,6 +494,7 @@ pub mod response {
     }
 
     impl Struct for TopologyDescription {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopologies = r.array(true, |r| TopologyDescriptionSubtopology::read(r, v)).at("subtopologies")?;
             let global_stores = r.array(true, |r| TopologyDescriptionGlobalStore::read(r, v)).at("globalStores")?;
@@ -516,6 +521,7 @@ pub mod response {
     }
 
     impl Struct for TopologyDescriptionSubtopology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let nodes = r.array(true, |r| TopologyDescriptionNode::read(r, v)).at("nodes")?;
@@ -550,6 +556,7 @@ pub mod response {
     }
 
     impl Struct for TopologyDescriptionNode {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let node_type = r.i8().at("nodeType")?;
@@ -584,6 +591,7 @@ pub mod response {
     }
 
     impl Struct for TopologyDescriptionGlobalStore {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let source = TopologyDescriptionNode::read(r, v).at("source")?;
             let processor = TopologyDescriptionNode::read(r, v).at("processor")?;

@@ -76,8 +76,7 @@ pub mod request {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let member_id = r.string(true).at("memberId")?;
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let endpoint_information_epoch = r.i32().at("endpointInformationEpoch")?;
+            let (member_epoch, endpoint_information_epoch) = r.fixed(["memberEpoch", "endpointInformationEpoch"])?;
             let instance_id = r.nullable_string(true).at("instanceId")?;
             let rack_id = r.nullable_string(true).at("rackId")?;
             let rebalance_timeout_ms = r.i32().at("rebalanceTimeoutMs")?;
@@ -98,8 +97,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.string(&self.member_id, true).at("memberId")?;
-            w.i32(self.member_epoch);
-            w.i32(self.endpoint_information_epoch);
+            w.fixed((self.member_epoch, self.endpoint_information_epoch));
             w.nullable_string(self.instance_id.as_deref(), true).at("instanceId")?;
             w.nullable_string(self.rack_id.as_deref(), true).at("rackId")?;
             w.i32(self.rebalance_timeout_ms);
@@ -129,6 +127,7 @@ pub mod request {
     }
 
     impl Struct for Topology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let epoch = r.i32().at("epoch")?;
             let subtopologies = r.array(true, |r| Subtopology::read(r, v)).at("subtopologies")?;
@@ -165,6 +164,7 @@ pub mod request {
     }
 
     impl Struct for Subtopology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let source_topics = r.array(true, |r| r.string(true)).at("sourceTopics")?;
@@ -203,6 +203,7 @@ pub mod request {
     }
 
     impl Struct for CopartitionGroup {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let source_topics = r.array(true, Reader::i16).at("sourceTopics")?;
             let source_topic_regex = r.array(true, Reader::i16).at("sourceTopicRegex")?;
@@ -231,6 +232,7 @@ pub mod request {
     }
 
     impl Struct for KeyValue {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let key = r.string(true).at("key")?;
             let value = r.string(true).at("value")?;
@@ -261,10 +263,10 @@ pub mod request {
     }
 
     impl Struct for TopicInfo {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
-            let partitions = r.i32().at("partitions")?;
-            let replication_factor = r.i16().at("replicationFactor")?;
+            let (partitions, replication_factor) = r.fixed(["partitions", "replicationFactor"])?;
             let topic_configs = r.array(true, |r| KeyValue::read(r, v)).at("topicConfigs")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
@@ -272,8 +274,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
-            w.i32(self.partitions);
-            w.i16(self.replication_factor);
+            w.fixed((self.partitions, self.replication_factor));
             w.array(&self.topic_configs, true, |w, value| value.write(w, v)).at("topicConfigs")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -291,6 +292,7 @@ pub mod request {
     }
 
     impl Struct for Endpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let host = r.string(true).at("host")?;
             let port = r.u16().at("port")?;
@@ -319,18 +321,17 @@ pub mod request {
     }
 
     impl Struct for TaskOffset {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
-            let partition = r.i32().at("partition")?;
-            let offset = r.i64().at("offset")?;
+            let (partition, offset) = r.fixed(["partition", "offset"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { subtopology_id, partition, offset, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
-            w.i32(self.partition);
-            w.i64(self.offset);
+            w.fixed((self.partition, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -347,6 +348,7 @@ pub mod request {
     }
 
     impl Struct for TaskIds {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -442,12 +444,10 @@ pub mod response {
 
     impl Struct for StreamsGroupHeartbeatResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let member_id = r.string(true).at("memberId")?;
-            let member_epoch = r.i32().at("memberEpoch")?;
-            let heartbeat_interval_ms = r.i32().at("heartbeatIntervalMs")?;
+            let (member_epoch, heartbeat_interval_ms) = r.fixed(["memberEpoch", "heartbeatIntervalMs"])?;
             let acceptable_recovery_lag_legacy = if v <= 0 { r.i32().at("acceptableRecoveryLagLegacy")? } else { 0 };
             let task_offset_interval_ms = r.i32().at("taskOffsetIntervalMs")?;
             let acceptable_recovery_lag = if v >= 1 { r.i64().at("acceptableRecoveryLag")? } else { -1 };
@@ -463,12 +463,10 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.string(&self.member_id, true).at("memberId")?;
-            w.i32(self.member_epoch);
-            w.i32(self.heartbeat_interval_ms);
+            w.fixed((self.member_epoch, self.heartbeat_interval_ms));
             if v <= 0 { w.i32(self.acceptable_recovery_lag_legacy); } else if self.acceptable_recovery_lag_legacy != 0 { return Err(Error::absent(v).within("acceptableRecoveryLagLegacy")); }
             w.i32(self.task_offset_interval_ms);
             if v >= 1 { w.i64(self.acceptable_recovery_lag); }
@@ -497,6 +495,7 @@ pub mod response {
     }
 
     impl Struct for EndpointToPartitions {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let user_endpoint = Endpoint::read(r, v).at("userEndpoint")?;
             let active_partitions = r.array(true, |r| TopicPartition::read(r, v)).at("activePartitions")?;
@@ -525,6 +524,7 @@ pub mod response {
     }
 
     impl Struct for Status {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let status_code = r.i8().at("statusCode")?;
             let status_detail = r.string(true).at("statusDetail")?;
@@ -551,6 +551,7 @@ pub mod response {
     }
 
     impl Struct for TopicPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic = r.string(true).at("topic")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -577,6 +578,7 @@ pub mod response {
     }
 
     impl Struct for TaskIds {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let partitions = r.int32s(true).at("partitions")?;
@@ -603,6 +605,7 @@ pub mod response {
     }
 
     impl Struct for Endpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let host = r.string(true).at("host")?;
             let port = r.u16().at("port")?;

@@ -52,6 +52,7 @@ pub mod request {
     }
 
     impl Struct for TopologyDescription {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopologies = r.array(true, |r| TopologyDescriptionSubtopology::read(r, v)).at("subtopologies")?;
             let global_stores = r.array(true, |r| TopologyDescriptionGlobalStore::read(r, v)).at("globalStores")?;
@@ -78,6 +79,7 @@ pub mod request {
     }
 
     impl Struct for TopologyDescriptionSubtopology {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let subtopology_id = r.string(true).at("subtopologyId")?;
             let nodes = r.array(true, |r| TopologyDescriptionNode::read(r, v)).at("nodes")?;
@@ -112,6 +114,7 @@ pub mod request {
     }
 
     impl Struct for TopologyDescriptionNode {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let node_type = r.i8().at("nodeType")?;
@@ -146,6 +149,7 @@ pub mod request {
     }
 
     impl Struct for TopologyDescriptionGlobalStore {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let source = TopologyDescriptionNode::read(r, v).at("source")?;
             let processor = TopologyDescriptionNode::read(r, v).at("processor")?;
@@ -191,16 +195,14 @@ pub mod response {
 
     impl Struct for StreamsGroupTopologyDescriptionUpdateResponse {
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }

@@ -66,6 +66,7 @@ pub mod request {
     }
 
     impl Struct for SyncGroupRequestAssignment {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let member_id = r.string(flex).at("memberId")?;

@@ -91,13 +91,9 @@ pub mod transaction_log_value {
     impl Struct for TransactionLogValue {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
-            let transaction_timeout_ms = r.i32().at("transactionTimeoutMs")?;
-            let transaction_status = r.i8().at("transactionStatus")?;
+            let (producer_id, producer_epoch, transaction_timeout_ms, transaction_status) = r.fixed(["producerId", "producerEpoch", "transactionTimeoutMs", "transactionStatus"])?;
             let transaction_partitions = r.nullable_array(flex, |r| PartitionsSchema::read(r, v)).at("transactionPartitions")?;
-            let transaction_last_update_timestamp_ms = r.i64().at("transactionLastUpdateTimestampMs")?;
-            let transaction_start_timestamp_ms = r.i64().at("transactionStartTimestampMs")?;
+            let (transaction_last_update_timestamp_ms, transaction_start_timestamp_ms) = r.fixed(["transactionLastUpdateTimestampMs", "transactionStartTimestampMs"])?;
             let mut previous_producer_id = -1;
             let mut next_producer_id = -1;
             let mut next_producer_epoch = -1;
@@ -117,16 +113,12 @@ pub mod transaction_log_value {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i64(self.producer_id);
+            w.fixed((self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status));
+            w.nullable_array(self.transaction_partitions.as_deref(), flex, |w, value| value.write(w, v)).at("transactionPartitions")?;
+            w.fixed((self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms));
             if v < 1 && self.previous_producer_id != -1 { return Err(Error::absent(v).within("previousProducerId")); }
             if v < 1 && self.next_producer_id != -1 { return Err(Error::absent(v).within("nextProducerId")); }
-            w.i16(self.producer_epoch);
             if v < 1 && self.next_producer_epoch != -1 { return Err(Error::absent(v).within("nextProducerEpoch")); }
-            w.i32(self.transaction_timeout_ms);
-            w.i8(self.transaction_status);
-            w.nullable_array(self.transaction_partitions.as_deref(), flex, |w, value| value.write(w, v)).at("transactionPartitions")?;
-            w.i64(self.transaction_last_update_timestamp_ms);
-            w.i64(self.transaction_start_timestamp_ms);
             if v < 1 && self.client_transaction_version != 0 { return Err(Error::absent(v).within("clientTransactionVersion")); }
             if !flex { return w.unknown_tags(&self.unknown_tagged_fields, false); }
             let tag_0 = self.previous_producer_id != -1;
@@ -154,6 +146,7 @@ pub mod transaction_log_value {
     }
 
     impl Struct for PartitionsSchema {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let topic = r.string(flex).at("topic")?;

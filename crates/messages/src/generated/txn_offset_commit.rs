@@ -50,8 +50,7 @@ pub mod request {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
             let group_id = r.string(flex).at("groupId")?;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
+            let (producer_id, producer_epoch) = r.fixed(["producerId", "producerEpoch"])?;
             let generation_id_or_member_epoch = if v >= 3 { r.i32().at("generationIdOrMemberEpoch")? } else { -1 };
             let member_id = if v >= 3 { r.string(true).at("memberId")? } else { ByteString::new() };
             let group_instance_id = if v >= 3 { r.nullable_string(true).at("groupInstanceId")? } else { None };
@@ -64,8 +63,7 @@ pub mod request {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
             w.string(&self.group_id, flex).at("groupId")?;
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
+            w.fixed((self.producer_id, self.producer_epoch));
             if v >= 3 { w.i32(self.generation_id_or_member_epoch); } else if self.generation_id_or_member_epoch != -1 { return Err(Error::absent(v).within("generationIdOrMemberEpoch")); }
             if v >= 3 { w.string(&self.member_id, true).at("memberId")?; } else if !self.member_id.is_empty() { return Err(Error::absent(v).within("memberId")); }
             if v >= 3 { w.nullable_string(self.group_instance_id.as_deref(), true).at("groupInstanceId")?; } else if self.group_instance_id.is_some() { return Err(Error::absent(v).within("groupInstanceId")); }
@@ -88,6 +86,7 @@ pub mod request {
     }
 
     impl Struct for TxnOffsetCommitRequestTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let name = if v <= 5 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -134,10 +133,10 @@ pub mod request {
     }
 
     impl Struct for TxnOffsetCommitRequestPartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let committed_offset = r.i64().at("committedOffset")?;
+            let (partition_index, committed_offset) = r.fixed(["partitionIndex", "committedOffset"])?;
             let committed_leader_epoch = if v >= 2 { r.i32().at("committedLeaderEpoch")? } else { -1 };
             let committed_metadata = r.nullable_string(flex).at("committedMetadata")?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
@@ -146,8 +145,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i32(self.partition_index);
-            w.i64(self.committed_offset);
+            w.fixed((self.partition_index, self.committed_offset));
             if v >= 2 { w.i32(self.committed_leader_epoch); }
             w.nullable_string(self.committed_metadata.as_deref(), flex).at("committedMetadata")?;
             w.unknown_tags(&self.unknown_tagged_fields, flex)
@@ -212,6 +210,7 @@ pub mod response {
     }
 
     impl Struct for TxnOffsetCommitResponseTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let name = if v <= 5 { r.string(flex).at("name")? } else { ByteString::new() };
@@ -242,18 +241,17 @@ pub mod response {
     }
 
     impl Struct for TxnOffsetCommitResponsePartition {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }

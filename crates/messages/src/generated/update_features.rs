@@ -75,6 +75,7 @@ pub mod request {
     }
 
     impl Struct for FeatureUpdateKey {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let feature = r.string(true).at("feature")?;
             let max_version_level = r.i16().at("maxVersionLevel")?;
@@ -138,8 +139,7 @@ pub mod response {
 
     impl Struct for UpdateFeaturesResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
             let results = if v <= 1 { r.array(true, |r| UpdatableFeatureResult::read(r, v)).at("results")? } else { Vec::new() };
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -147,8 +147,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
             if v <= 1 { w.array(&self.results, true, |w, value| value.write(w, v)).at("results")?; }
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -180,6 +179,7 @@ pub mod response {
     }
 
     impl Struct for UpdatableFeatureResult {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let feature = r.string(true).at("feature")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;

@@ -71,12 +71,12 @@ pub mod request {
             let flex = v >= 6;
             w.i32(self.controller_id);
             if v >= 8 { w.bool(self.is_kraft_controller); } else if self.is_kraft_controller { return Err(Error::absent(v).within("isKRaftController")); }
-            if v < 8 && self.r#type != 0 { return Err(Error::absent(v).within("type")); }
             w.i32(self.controller_epoch);
             if v >= 5 { w.i64(self.broker_epoch); }
             if v <= 4 { w.array(&self.ungrouped_partition_states, false, |w, value| value.write(w, v)).at("ungroupedPartitionStates")?; } else if !self.ungrouped_partition_states.is_empty() { return Err(Error::absent(v).within("ungroupedPartitionStates")); }
             if v >= 5 { w.array(&self.topic_states, flex, |w, value| value.write(w, v)).at("topicStates")?; } else if !self.topic_states.is_empty() { return Err(Error::absent(v).within("topicStates")); }
             w.array(&self.live_brokers, flex, |w, value| value.write(w, v)).at("liveBrokers")?;
+            if v < 8 && self.r#type != 0 { return Err(Error::absent(v).within("type")); }
             if !flex { return w.unknown_tags(&self.unknown_tagged_fields, false); }
             let tag_0 = v >= 8 && self.r#type != 0;
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -99,6 +99,7 @@ pub mod request {
     }
 
     impl Struct for UpdateMetadataTopicState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let topic_name = r.string(flex).at("topicName")?;
@@ -148,6 +149,7 @@ pub mod request {
     }
 
     impl Struct for UpdateMetadataBroker {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let id = r.i32().at("id")?;
@@ -186,6 +188,7 @@ pub mod request {
     }
 
     impl Struct for UpdateMetadataEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let port = r.i32().at("port")?;
@@ -232,13 +235,11 @@ pub mod request {
     }
 
     impl Struct for UpdateMetadataPartitionState {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let topic_name = if v <= 4 { r.string(false).at("topicName")? } else { ByteString::new() };
-            let partition_index = r.i32().at("partitionIndex")?;
-            let controller_epoch = r.i32().at("controllerEpoch")?;
-            let leader = r.i32().at("leader")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (partition_index, controller_epoch, leader, leader_epoch) = r.fixed(["partitionIndex", "controllerEpoch", "leader", "leaderEpoch"])?;
             let isr = r.int32s(flex).at("isr")?;
             let zk_version = r.i32().at("zkVersion")?;
             let replicas = r.int32s(flex).at("replicas")?;
@@ -250,10 +251,7 @@ pub mod request {
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v <= 4 { w.string(&self.topic_name, false).at("topicName")?; }
-            w.i32(self.partition_index);
-            w.i32(self.controller_epoch);
-            w.i32(self.leader);
-            w.i32(self.leader_epoch);
+            w.fixed((self.partition_index, self.controller_epoch, self.leader, self.leader_epoch));
             w.int32s(&self.isr, flex).at("isr")?;
             w.i32(self.zk_version);
             w.int32s(&self.replicas, flex).at("replicas")?;

@@ -42,9 +42,7 @@ pub mod request {
     impl Struct for UpdateRaftVoterRequest {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
-            let current_leader_epoch = r.i32().at("currentLeaderEpoch")?;
-            let voter_id = r.i32().at("voterId")?;
-            let voter_directory_id = r.uuid().at("voterDirectoryId")?;
+            let (current_leader_epoch, voter_id, voter_directory_id) = r.fixed(["currentLeaderEpoch", "voterId", "voterDirectoryId"])?;
             let listeners = r.array(true, |r| Listener::read(r, v)).at("listeners")?;
             let kraft_version_feature = KRaftVersionFeature::read(r, v).at("kRaftVersionFeature")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -53,9 +51,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
-            w.i32(self.current_leader_epoch);
-            w.i32(self.voter_id);
-            w.uuid(self.voter_directory_id);
+            w.fixed((self.current_leader_epoch, self.voter_id, self.voter_directory_id));
             w.array(&self.listeners, true, |w, value| value.write(w, v)).at("listeners")?;
             self.kraft_version_feature.write(w, v).at("kRaftVersionFeature")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -76,6 +72,7 @@ pub mod request {
     }
 
     impl Struct for Listener {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let host = r.string(true).at("host")?;
@@ -104,16 +101,15 @@ pub mod request {
     }
 
     impl Struct for KRaftVersionFeature {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let min_supported_version = r.i16().at("minSupportedVersion")?;
-            let max_supported_version = r.i16().at("maxSupportedVersion")?;
+            let (min_supported_version, max_supported_version) = r.fixed(["minSupportedVersion", "maxSupportedVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i16(self.min_supported_version);
-            w.i16(self.max_supported_version);
+            w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -149,8 +145,7 @@ pub mod response {
 
     impl Struct for UpdateRaftVoterResponse {
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let throttle_time_ms = r.i32().at("throttleTimeMs")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let mut current_leader = CurrentLeader::default();
             let unknown_tagged_fields = r.tags(|r, tag| {
                 match tag {
@@ -163,8 +158,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.throttle_time_ms);
-            w.i16(self.error_code.0);
+            w.fixed((self.throttle_time_ms, self.error_code));
             let tag_0 = self.current_leader != CurrentLeader::default();
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
             tags.field(0, tag_0, |w| self.current_leader.write(w, v)).at("currentLeader")?;
@@ -200,9 +194,9 @@ pub mod response {
     }
 
     impl Struct for CurrentLeader {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
+            let (leader_id, leader_epoch) = r.fixed(["leaderId", "leaderEpoch"])?;
             let host = r.string(true).at("host")?;
             let port = r.i32().at("port")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
@@ -210,8 +204,7 @@ pub mod response {
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
+            w.fixed((self.leader_id, self.leader_epoch));
             w.string(&self.host, true).at("host")?;
             w.i32(self.port);
             w.unknown_tags(&self.unknown_tagged_fields, true)

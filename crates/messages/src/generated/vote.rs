@@ -59,6 +59,7 @@ pub mod request {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -97,27 +98,22 @@ pub mod request {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let replica_epoch = r.i32().at("replicaEpoch")?;
-            let replica_id = r.i32().at("replicaId")?;
+            let (partition_index, replica_epoch, replica_id) = r.fixed(["partitionIndex", "replicaEpoch", "replicaId"])?;
             let replica_directory_id = if v >= 1 { r.uuid().at("replicaDirectoryId")? } else { Uuid::ZERO };
             let voter_directory_id = if v >= 1 { r.uuid().at("voterDirectoryId")? } else { Uuid::ZERO };
-            let last_offset_epoch = r.i32().at("lastOffsetEpoch")?;
-            let last_offset = r.i64().at("lastOffset")?;
+            let (last_offset_epoch, last_offset) = r.fixed(["lastOffsetEpoch", "lastOffset"])?;
             let pre_vote = if v >= 2 { r.bool().at("preVote")? } else { false };
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i32(self.replica_epoch);
-            w.i32(self.replica_id);
+            w.fixed((self.partition_index, self.replica_epoch, self.replica_id));
             if v >= 1 { w.uuid(self.replica_directory_id); }
             if v >= 1 { w.uuid(self.voter_directory_id); }
-            w.i32(self.last_offset_epoch);
-            w.i64(self.last_offset);
+            w.fixed((self.last_offset_epoch, self.last_offset));
             if v >= 2 { w.bool(self.pre_vote); } else if self.pre_vote { return Err(Error::absent(v).within("preVote")); }
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -191,6 +187,7 @@ pub mod response {
     }
 
     impl Struct for TopicData {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let partitions = r.array(true, |r| PartitionData::read(r, v)).at("partitions")?;
@@ -223,22 +220,15 @@ pub mod response {
     }
 
     impl Struct for PartitionData {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
-            let leader_id = r.i32().at("leaderId")?;
-            let leader_epoch = r.i32().at("leaderEpoch")?;
-            let vote_granted = r.bool().at("voteGranted")?;
+            let (partition_index, error_code, leader_id, leader_epoch, vote_granted) = r.fixed(["partitionIndex", "errorCode", "leaderId", "leaderEpoch", "voteGranted"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, vote_granted, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
-            w.i32(self.leader_id);
-            w.i32(self.leader_epoch);
-            w.bool(self.vote_granted);
+            w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch, self.vote_granted));
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
     }
@@ -257,6 +247,7 @@ pub mod response {
     }
 
     impl Struct for NodeEndpoint {
+        #[inline(always)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let node_id = r.i32().at("nodeId")?;
             let host = r.string(true).at("host")?;

@@ -50,11 +50,10 @@ pub mod request {
     }
 
     impl Struct for WritableTxnMarker {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let producer_id = r.i64().at("producerId")?;
-            let producer_epoch = r.i16().at("producerEpoch")?;
-            let transaction_result = r.bool().at("transactionResult")?;
+            let (producer_id, producer_epoch, transaction_result) = r.fixed(["producerId", "producerEpoch", "transactionResult"])?;
             let topics = r.array(flex, |r| WritableTxnMarkerTopic::read(r, v)).at("topics")?;
             let coordinator_epoch = r.i32().at("coordinatorEpoch")?;
             let transaction_version = if v >= 2 { r.i8().at("transactionVersion")? } else { 0 };
@@ -64,9 +63,7 @@ pub mod request {
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i64(self.producer_id);
-            w.i16(self.producer_epoch);
-            w.bool(self.transaction_result);
+            w.fixed((self.producer_id, self.producer_epoch, self.transaction_result));
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
             w.i32(self.coordinator_epoch);
             if v >= 2 { w.i8(self.transaction_version); }
@@ -86,6 +83,7 @@ pub mod request {
     }
 
     impl Struct for WritableTxnMarkerTopic {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let name = r.string(flex).at("name")?;
@@ -154,6 +152,7 @@ pub mod response {
     }
 
     impl Struct for WritableTxnMarkerResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let producer_id = r.i64().at("producerId")?;
@@ -182,6 +181,7 @@ pub mod response {
     }
 
     impl Struct for WritableTxnMarkerTopicResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let name = r.string(flex).at("name")?;
@@ -210,18 +210,17 @@ pub mod response {
     }
 
     impl Struct for WritableTxnMarkerPartitionResult {
+        #[inline(always)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
-            let partition_index = r.i32().at("partitionIndex")?;
-            let error_code = r.i16().map(ErrorCode).at("errorCode")?;
+            let (partition_index, error_code) = r.fixed(["partitionIndex", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(flex)?;
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
-            w.i32(self.partition_index);
-            w.i16(self.error_code.0);
+            w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, flex)
         }
     }
