@@ -15,6 +15,8 @@ pub enum Codec {
     Typed,
     /// The codec of `milena-schema`, to JSON and back.
     Schema,
+    /// The reader and the builders of `milena-records`.
+    Records,
 }
 
 impl Codec {
@@ -23,6 +25,7 @@ impl Codec {
         match self {
             Self::Typed => "typed",
             Self::Schema => "schema",
+            Self::Records => "records",
         }
     }
 }

@@ -11,11 +11,14 @@
 //! | [`rebuild`] | writes the vectors anew, with Maven and Java |
 //! | [`Vector`], [`read_vectors`] | the vectors themselves |
 //! | [`differences`], [`Difference`] | one vector against both codecs |
+//! | [`RecordVector`], [`read_record_vectors`], [`record_differences`] | the same for record sets |
+//! | [`our_sets`] | what milena writes for Kafka to read |
 //! | [`Deviations`] | the table of `deviations.md` |
 
 mod check;
 mod deviation;
 mod rebuild;
+mod records;
 mod report;
 mod typed;
 mod vector;
@@ -23,6 +26,9 @@ mod vector;
 pub use check::{Codec, Difference, Found, differences};
 pub use deviation::{Deviation, Deviations};
 pub use rebuild::{RELEASES, Release, rebuild};
+pub use records::{
+    Ours, Outcomes, RecordVector, RecordsReport, our_sets, read_record_vectors, read_set, record_differences, rewrite,
+};
 pub use report::{MessageReport, Missing, Report, run};
 pub use typed::{Outcome, reencode, transcode, typed_default};
 pub use vector::{Expected, Transcoded, Vector, VectorKind, from_hex, read_vectors, to_hex};

@@ -6,6 +6,7 @@ use std::process::Command;
 use milena_schema::Spec;
 
 use crate::Error;
+use crate::records::rebuild_records;
 use crate::vector::{Vector, VectorKind, read_vectors, to_hex};
 
 /// A release of Kafka and the jars that it has.
@@ -87,7 +88,8 @@ pub fn rebuild(conformance: &Path, seed: u64, out: &Path) -> Result<(), Error> {
             wanted.remove(&(vector.message, vector.version));
         })?;
     }
-    write(&out.join("first.txt"), &first(out)?)
+    write(&out.join("first.txt"), &first(out)?)?;
+    rebuild_records(&oracle, &build, seed, out)
 }
 
 fn remove_old(out: &Path) -> Result<(), Error> {
@@ -136,11 +138,11 @@ fn first(vectors: &Path) -> Result<String, Error> {
     Ok(std::iter::once(head).chain(lines.iter().map(|(_, line)| line.as_str())).collect())
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(file, text).map_err(|error| Error::new(file.display(), error))
 }
 
-fn call(command: &mut Command) -> Result<(), Error> {
+pub(crate) fn call(command: &mut Command) -> Result<(), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| Error::new(&name, error))?;
     if output.status.success() {

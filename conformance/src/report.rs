@@ -8,6 +8,7 @@ use milena_wire::VersionRange;
 use crate::Error;
 use crate::check::{Difference, differences};
 use crate::deviation::Deviations;
+use crate::records::{RecordsReport, read_record_vectors, record_differences};
 use crate::vector::read_vectors;
 
 /// Pairs of message and version that no released class of Kafka can write, and what vouches for them in place of it.
@@ -30,6 +31,8 @@ pub struct Report {
     pub unexplained: Vec<Difference>,
     /// Vectors by release.
     pub releases: BTreeMap<String, usize>,
+    /// What the vectors of records say.
+    pub records: RecordsReport,
 }
 
 /// What the vectors say about one message.
@@ -115,7 +118,9 @@ impl Report {
             ("error codes compared", self.errors.to_string()),
             ("vectors by release of Kafka", releases.join(", ")),
         ];
-        let rows = rows.iter().map(|(what, number)| format!("| {what} | {number} |\n"));
+        let records = self.records.summary();
+        let rows = rows.into_iter().chain(records);
+        let rows = rows.map(|(what, number)| format!("| {what} | {number} |\n"));
         "| what | number |\n|---|---|\n".to_owned() + &rows.collect::<String>()
     }
 
@@ -157,18 +162,42 @@ impl fmt::Display for Report {
         }
         write!(
             f,
-            "{} pairs of {} messages, {} vectors, {} headers, {} error codes, {} unexplained",
+            "{} pairs of {} messages, {} vectors, {} headers, {} error codes, {} sets of records, {} unexplained",
             self.pairs(),
             self.messages.len(),
             self.vectors(),
             self.headers,
             self.errors,
+            self.records.sum(|outcomes| outcomes.vectors),
             self.unexplained.len()
         )
     }
 }
 
-/// Runs the vectors of a folder through the typed and the schema codec.
+/// Sorts differences into those that are listed and those that are not, and tells whether there were any of each.
+fn sort(
+    differences: Vec<Difference>,
+    deviations: &Deviations,
+    met: &mut [usize],
+    unexplained: &mut Vec<Difference>,
+) -> (bool, bool) {
+    let (mut listed, mut failed) = (false, false);
+    for difference in differences {
+        match deviations.position(&difference) {
+            Some(row) => {
+                met[row] += 1;
+                listed = true;
+            }
+            None => {
+                unexplained.push(difference);
+                failed = true;
+            }
+        }
+    }
+    (listed, failed)
+}
+
+/// Runs the vectors of a folder through the typed and the schema codec, and through the reader and builders of records.
 ///
 /// # Errors
 /// A file cannot be read; differences are no error but part of the report.
@@ -180,21 +209,7 @@ pub fn run(vectors: &Path, deviations: &Path) -> Result<Report, Error> {
         report.messages.insert(message.name.clone(), MessageReport::new(message.versions));
     }
     read_vectors(vectors, |vector| {
-        let differences = differences(&vector);
-        let mut listed = false;
-        let mut failed = false;
-        for difference in differences {
-            match deviations.position(&difference) {
-                Some(row) => {
-                    met[row] += 1;
-                    listed = true;
-                }
-                None => {
-                    report.unexplained.push(difference);
-                    failed = true;
-                }
-            }
-        }
+        let (listed, failed) = sort(differences(&vector), &deviations, &mut met, &mut report.unexplained);
         *report.releases.entry(vector.release).or_default() += 1;
         match vector.kind.name() {
             "header" => report.headers += 1,
@@ -211,6 +226,10 @@ pub fn run(vectors: &Path, deviations: &Path) -> Result<Report, Error> {
                 row.passes += usize::from(!listed && !failed);
             }
         }
+    })?;
+    read_record_vectors(vectors, |vector| {
+        let (listed, failed) = sort(record_differences(&vector), &deviations, &mut met, &mut report.unexplained);
+        report.records.add(&vector, listed, failed);
     })?;
     report.deviations = deviations.0.into_iter().map(|row| row.id).zip(met).collect();
     for (name, message) in &report.messages {

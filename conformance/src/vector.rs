@@ -136,19 +136,35 @@ impl VectorKind {
     }
 }
 
-/// Reads all `*.jsonl.gz` of a folder, in the order of their names, and hands on vector by vector.
+/// Reads all `kafka-*.jsonl.gz` of a folder, in the order of their names, and hands on vector by vector.
 ///
 /// # Errors
 /// The folder holds none, or a file is not what it should be; the error names file and line.
 pub fn read_vectors(dir: &Path, mut each: impl FnMut(Vector)) -> Result<(), Error> {
+    read_lines(dir, "kafka-", |map| {
+        each(parse(map)?);
+        Some(())
+    })
+}
+
+/// Hands on line by line what stands in the files of a folder whose names begin so. `each` gives `None` for a line that is
+/// none.
+pub(crate) fn read_lines(
+    dir: &Path,
+    prefix: &str,
+    mut each: impl FnMut(Map<String, Value>) -> Option<()>,
+) -> Result<(), Error> {
     let entries = std::fs::read_dir(dir).map_err(|error| Error::new(dir.display(), error))?;
     let mut files: Vec<_> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(prefix) && name.ends_with(".jsonl.gz")
+        })
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err(Error::new(dir.display(), "no file *.jsonl.gz"));
+        return Err(Error::new(dir.display(), format!("no file {prefix}*.jsonl.gz")));
     }
     for path in files {
         let file = File::open(&path).map_err(|error| Error::new(path.display(), error))?;
@@ -156,7 +172,7 @@ pub fn read_vectors(dir: &Path, mut each: impl FnMut(Vector)) -> Result<(), Erro
             let place = || format!("{}:{}", path.display(), number + 1);
             let line = line.map_err(|error| Error::new(place(), error))?;
             let map: Map<String, Value> = serde_json::from_str(&line).map_err(|error| Error::new(place(), error))?;
-            each(parse(map).ok_or_else(|| Error::new(place(), "not a vector"))?);
+            each(map).ok_or_else(|| Error::new(place(), "not a vector"))?;
         }
     }
     Ok(())

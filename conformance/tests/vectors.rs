@@ -32,7 +32,7 @@ fn both_codecs_do_what_kafka_does() {
 }
 
 #[test]
-#[ignore = "needs Java, Maven and a repository with Kafka's artifacts; takes a minute"]
+#[ignore = "needs Java, Maven and a repository with Kafka's artifacts; takes two minutes"]
 fn both_codecs_do_what_kafka_does_with_values_of_another_seed() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vectors");
