@@ -5,14 +5,11 @@
 
 mod connection;
 mod message;
-#[path = "../../crates/milena/tests/mutate/mod.rs"]
-mod mutate;
 mod records;
 mod text;
 
 pub use connection::{connection, headers};
 pub use message::{json, message, pair, schema};
-pub use mutate::{Random, mutate};
 pub use records::{codec_gzip, codec_lz4, codec_snappy, codec_zstd, codecs, legacy, records_read, records_write};
 pub use text::{spec, text};
 

@@ -1,11 +1,16 @@
 //! Each target over its seeds and a few damaged copies of them: no substitute for fuzzing, but it runs everywhere, and
 //! what was found once stays among the seeds.
 
+#[path = "../../crates/milena/tests/mutate/mod.rs"]
+mod mutate;
+
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use milena_fuzz::{Random, TARGETS, mutate};
+use milena_fuzz::TARGETS;
+
+use mutate::{Random, mutate};
 
 /// Damaged inputs for each target; `FUZZ_ROUNDS` asks for more.
 const ROUNDS: usize = 400;

@@ -1,16 +1,16 @@
 //! Damage done to bytes, the same each time: nothing here depends on a clock or on the machine.
 
 /// A source of numbers that look random (xorshift64*).
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// The same seed gives the same numbers.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// A number below `bound`, or 0.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -38,7 +38,7 @@ const CLAIMS: [&[u8]; 12] = [
 const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0x81, 0xfe, 0xff];
 
 /// Damages bytes at one place.
-pub fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+pub(crate) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     let at = random.below(bytes.len());
     let size = (1 + random.below(8)).min(bytes.len() - at);
     match random.below(8) {
