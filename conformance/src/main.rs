@@ -9,9 +9,9 @@ const USAGE: &str = "\
 usage: cargo xtask conformance [--vectors DIR]
        cargo xtask vectors [--seed N] [--out DIR]
 
-The first holds both codecs against what Apache Kafka's classes wrote, read and refused, prints a table of the messages,
-and with the vectors of the repository writes the summary into conformance/README.md. It fails when a difference is not
-listed in conformance/deviations.md, or a listed one no longer occurs.
+The first holds both codecs and the records against what Apache Kafka's classes wrote, read and refused, prints a table
+of the messages, and with the vectors of the repository writes the summary into conformance/README.md. It fails when a
+difference is not listed in conformance/deviations.md, or a listed one no longer occurs.
 
 The second lets Kafka's classes write the vectors anew; it needs Java 17 and Maven. The seed is 1 and the folder that of
 the repository unless said otherwise.";
