@@ -24,6 +24,15 @@ pub(crate) fn fuzz(root: &Path) -> Result<()> {
     run(command.args(["test", "--no-default-features"]))
 }
 
+/// The rivals have a workspace of their own, so that nobody else compiles them.
+pub(crate) fn bench(root: &Path, args: &[&str]) -> Result<()> {
+    let Some((&"compare", rest)) = args.split_first() else {
+        return Err("there is one bench: cargo xtask bench compare".into());
+    };
+    let mut command = cargo(&root.join("benches/compare"));
+    run(command.args(["run", "--release", "--quiet", "--"]).args(rest))
+}
+
 /// Every crate below the shells has to build where there are no sockets, no clock and no C.
 pub(crate) fn wasm(root: &Path) -> Result<()> {
     if !has_wasm() {

@@ -71,6 +71,12 @@ const COMMANDS: &[Command] = &[
         run: |root, args| none(args).and_then(|()| check::fuzz(root)),
     },
     Command {
+        name: "bench",
+        args: "compare [--only TEXT] [--json]",
+        summary: "milena beside its rivals, in one run; --help for more, benches/README.md for what is measured",
+        run: check::bench,
+    },
+    Command {
         name: "wasm",
         args: "",
         summary: "check every crate below the shells for wasm32-unknown-unknown",

@@ -406,7 +406,8 @@ impl Reader {
             let size_at = self.pos;
             let size = self.uvarint()?;
             if !known(self, tag)? {
-                self.charge(size_at, 1, size_of::<UnknownTag>())?;
+                // Three times its size: as the list grows it is copied into one of twice the length.
+                self.charge(size_at, 1, 3 * size_of::<UnknownTag>())?;
                 if size > i32::MAX as u32 {
                     return Err(Error::malformed(size_at, format!("tag {tag} has a negative size")));
                 }
