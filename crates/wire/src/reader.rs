@@ -346,7 +346,22 @@ impl Reader {
     }
 
     /// An array that may be null.
+    #[inline]
     pub fn nullable_array<T: Default>(
+        &mut self,
+        flexible: bool,
+        read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        // Null and empty ones are read without a call: in some messages nearly all are.
+        if let (true, Some(&count @ (0 | 1))) = (flexible, self.buf[self.pos..].first()) {
+            self.pos += 1;
+            return Ok((count == 1).then(Vec::new));
+        }
+        self.some_array(flexible, read)
+    }
+
+    #[inline(never)]
+    fn some_array<T: Default>(
         &mut self,
         flexible: bool,
         mut read: impl FnMut(&mut Self) -> Result<T>,

@@ -10,7 +10,17 @@ pub const MAX_LEN_32: usize = 5;
 pub const MAX_LEN_64: usize = 10;
 
 /// Reads an unsigned 32-bit varint from the front: the value and its size. `None` when cut off or longer than 5 bytes.
+#[inline]
 pub fn read_u32(bytes: &[u8]) -> Option<(u32, usize)> {
+    // Nearly all are of one or two bytes.
+    match *bytes {
+        [low, ..] if low < 0x80 => Some((u32::from(low), 1)),
+        [low, high, ..] if high < 0x80 => Some((u32::from(low & 0x7f) | u32::from(high) << 7, 2)),
+        _ => read_long_u32(bytes),
+    }
+}
+
+fn read_long_u32(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut value = 0u32;
     for (i, &byte) in bytes.iter().take(MAX_LEN_32).enumerate() {
         value |= u32::from(byte & 0x7f) << (7 * i);
@@ -22,7 +32,17 @@ pub fn read_u32(bytes: &[u8]) -> Option<(u32, usize)> {
 }
 
 /// Reads an unsigned 64-bit varint from the front: the value and its size. `None` when cut off or longer than 10 bytes.
+#[inline]
 pub fn read_u64(bytes: &[u8]) -> Option<(u64, usize)> {
+    // Nearly all are of one or two bytes.
+    match *bytes {
+        [low, ..] if low < 0x80 => Some((u64::from(low), 1)),
+        [low, high, ..] if high < 0x80 => Some((u64::from(low & 0x7f) | u64::from(high) << 7, 2)),
+        _ => read_long_u64(bytes),
+    }
+}
+
+fn read_long_u64(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (i, &byte) in bytes.iter().take(MAX_LEN_64).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);
@@ -34,12 +54,22 @@ pub fn read_u64(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Appends an unsigned 32-bit varint.
+#[inline]
 pub fn write_u32(buf: &mut Vec<u8>, value: u32) {
     write_u64(buf, u64::from(value));
 }
 
 /// Appends an unsigned 64-bit varint.
-pub fn write_u64(buf: &mut Vec<u8>, mut value: u64) {
+#[inline]
+pub fn write_u64(buf: &mut Vec<u8>, value: u64) {
+    match value {
+        0..0x80 => buf.push(value as u8),
+        0x80..0x4000 => buf.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]),
+        _ => write_long(buf, value),
+    }
+}
+
+fn write_long(buf: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         buf.push(value as u8 | 0x80);
         value >>= 7;
@@ -48,26 +78,31 @@ pub fn write_u64(buf: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Bytes that [`write_u64`] will take.
+#[inline]
 pub fn size_u64(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
 /// Signed to zigzag: 0, -1, 1, -2 become 0, 1, 2, 3.
+#[inline]
 pub fn zigzag32(value: i32) -> u32 {
     (value << 1 ^ value >> 31) as u32
 }
 
 /// Zigzag to signed.
+#[inline]
 pub fn unzigzag32(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 
 /// Signed to zigzag, 64 bits.
+#[inline]
 pub fn zigzag64(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
 /// Zigzag to signed, 64 bits.
+#[inline]
 pub fn unzigzag64(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

@@ -200,8 +200,13 @@ impl Writer {
         if value < 0x80 {
             self.buf.push(value as u8);
         } else {
-            varint::write_u32(&mut self.buf, value);
+            self.long_uvarint(value);
         }
+    }
+
+    #[inline(never)]
+    fn long_uvarint(&mut self, value: u32) {
+        varint::write_u32(&mut self.buf, value);
     }
 
     /// Zigzag varint.

@@ -335,6 +335,9 @@ fn write(out: &mut String, message: &Message, structure: &Struct, fields: &[Rust
         "_v"
     };
     let w = if body.contains("w.") || body.contains("w, v") { "w" } else { "_w" };
+    if structure.name != message.name {
+        out.push_str("        #[inline(always)]\n");
+    }
     writeln!(out, "        fn write(&self, {w}: &mut Writer, {v}: i16) -> Result<()> {{").ok();
     let_flex(out, message, structure, &body);
     out.push_str(&body);

@@ -73,6 +73,7 @@ pub mod request {
             Ok(Self { transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.transactional_id, true).at("transactionalId")?;
             w.fixed((self.producer_id, self.producer_epoch, self.verify_only));
@@ -102,6 +103,7 @@ pub mod request {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.name, flex).at("name")?;
@@ -182,6 +184,7 @@ pub mod response {
             Ok(Self { transactional_id, topic_results, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.transactional_id, true).at("transactionalId")?;
             w.array(&self.topic_results, true, |w, value| value.write(w, v)).at("topicResults")?;
@@ -210,6 +213,7 @@ pub mod response {
             Ok(Self { name, results_by_partition, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.name, flex).at("name")?;
@@ -238,6 +242,7 @@ pub mod response {
             Ok(Self { partition_index, partition_error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.partition_index, self.partition_error_code));

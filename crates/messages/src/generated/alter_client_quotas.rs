@@ -55,6 +55,7 @@ pub mod request {
             Ok(Self { entity, ops, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.entity, flex, |w, value| value.write(w, v)).at("entity")?;
@@ -94,6 +95,7 @@ pub mod request {
             Ok(Self { entity_type, entity_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.entity_type, flex).at("entityType")?;
@@ -125,6 +127,7 @@ pub mod request {
             Ok(Self { key, value, remove, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.key, flex).at("key")?;
@@ -212,6 +215,7 @@ pub mod response {
             Ok(Self { error_code, error_message, entity, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i16(self.error_code.0);
@@ -252,6 +256,7 @@ pub mod response {
             Ok(Self { entity_type, entity_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.entity_type, flex).at("entityType")?;

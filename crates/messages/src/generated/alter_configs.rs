@@ -58,6 +58,7 @@ pub mod request {
             Ok(Self { resource_type, resource_name, configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i8(self.resource_type);
@@ -98,6 +99,7 @@ pub mod request {
             Ok(Self { name, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;
@@ -189,6 +191,7 @@ pub mod response {
             Ok(Self { error_code, error_message, resource_type, resource_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

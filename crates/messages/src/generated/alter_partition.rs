@@ -68,6 +68,7 @@ pub mod request {
             Ok(Self { topic_name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 1 { w.string(&self.topic_name, true).at("topicName")?; }
             if v >= 2 { w.uuid(self.topic_id); }
@@ -107,6 +108,7 @@ pub mod request {
             Ok(Self { partition_index, leader_epoch, new_isr, new_isr_with_epochs, leader_recovery_state, partition_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.leader_epoch));
             if v <= 2 { w.int32s(&self.new_isr, true).at("newIsr")?; } else if !self.new_isr.is_empty() { return Err(Error::absent(v).within("newIsr")); }
@@ -146,6 +148,7 @@ pub mod request {
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -219,6 +222,7 @@ pub mod response {
             Ok(Self { topic_name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 1 { w.string(&self.topic_name, true).at("topicName")?; }
             if v >= 2 { w.uuid(self.topic_id); }
@@ -259,6 +263,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, isr, leader_recovery_state, partition_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
             w.int32s(&self.isr, true).at("isr")?;

@@ -67,6 +67,7 @@ pub mod request {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -94,6 +95,7 @@ pub mod request {
             Ok(Self { partition_index, replicas, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition_index);
             w.nullable_int32s(self.replicas.as_deref(), true).at("replicas")?;
@@ -188,6 +190,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -228,6 +231,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

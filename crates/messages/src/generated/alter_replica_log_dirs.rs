@@ -51,6 +51,7 @@ pub mod request {
             Ok(Self { path, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.path, flex).at("path")?;
@@ -80,6 +81,7 @@ pub mod request {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;
@@ -153,6 +155,7 @@ pub mod response {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -181,6 +184,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.partition_index, self.error_code));

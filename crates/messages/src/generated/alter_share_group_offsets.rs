@@ -52,6 +52,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -78,6 +79,7 @@ pub mod request {
             Ok(Self { partition_index, start_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -155,6 +157,7 @@ pub mod response {
             Ok(Self { topic_name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.uuid(self.topic_id);
@@ -185,6 +188,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

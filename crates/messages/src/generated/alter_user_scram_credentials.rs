@@ -52,6 +52,7 @@ pub mod request {
             Ok(Self { name, mechanism, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i8(self.mechanism);
@@ -87,6 +88,7 @@ pub mod request {
             Ok(Self { name, mechanism, iterations, salt, salted_password, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.mechanism, self.iterations));
@@ -172,6 +174,7 @@ pub mod response {
             Ok(Self { user, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.user, true).at("user")?;
             w.i16(self.error_code.0);

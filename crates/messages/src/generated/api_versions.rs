@@ -170,6 +170,7 @@ pub mod response {
             Ok(Self { api_key, min_version, max_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.api_key, self.min_version, self.max_version));
@@ -199,6 +200,7 @@ pub mod response {
             Ok(Self { name, min_version, max_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.min_version, self.max_version));
@@ -228,6 +230,7 @@ pub mod response {
             Ok(Self { name, max_version_level, min_version_level, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.max_version_level, self.min_version_level));

@@ -65,6 +65,7 @@ pub mod request {
             Ok(Self { id, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.id);
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -92,6 +93,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -116,6 +118,7 @@ pub mod request {
             Ok(Self { partition_index, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition_index);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -186,6 +189,7 @@ pub mod response {
             Ok(Self { id, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.id);
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -213,6 +217,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -239,6 +244,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, true)

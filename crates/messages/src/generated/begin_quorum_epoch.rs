@@ -75,6 +75,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -109,6 +110,7 @@ pub mod request {
             Ok(Self { partition_index, voter_directory_id, leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i32(self.partition_index);
@@ -141,6 +143,7 @@ pub mod request {
             Ok(Self { name, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -228,6 +231,7 @@ pub mod response {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -260,6 +264,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
@@ -290,6 +295,7 @@ pub mod response {
             Ok(Self { node_id, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -131,6 +131,7 @@ pub mod response {
             Ok(Self { error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, assignor_name, members, authorized_operations, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
@@ -210,6 +211,7 @@ pub mod response {
             Ok(Self { member_id, instance_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment, member_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.member_id, true).at("memberId")?;
             w.nullable_string(self.instance_id.as_deref(), true).at("instanceId")?;
@@ -249,6 +251,7 @@ pub mod response {
             Ok(Self { topic_id, topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.string(&self.topic_name, true).at("topicName")?;
@@ -274,6 +277,7 @@ pub mod response {
             Ok(Self { topic_partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topic_partitions, true, |w, value| value.write(w, v)).at("topicPartitions")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)

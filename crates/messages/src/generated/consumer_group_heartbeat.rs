@@ -102,6 +102,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -184,6 +185,7 @@ pub mod response {
             Ok(Self { topic_partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topic_partitions, true, |w, value| value.write(w, v)).at("topicPartitions")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -210,6 +212,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;

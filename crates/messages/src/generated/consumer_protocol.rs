@@ -46,6 +46,7 @@ pub mod consumer_protocol_assignment {
             Ok(Self { topic, partitions })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic, false).at("topic")?;
             w.int32s(&self.partitions, false).at("partitions")?;
@@ -128,6 +129,7 @@ pub mod consumer_protocol_subscription {
             Ok(Self { topic, partitions })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic, false).at("topic")?;
             w.int32s(&self.partitions, false).at("partitions")?;

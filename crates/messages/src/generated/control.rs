@@ -153,6 +153,7 @@ pub mod leader_change_message {
             Ok(Self { voter_id, voter_directory_id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.voter_id);
             if v >= 1 { w.uuid(self.voter_directory_id); } else if !self.voter_directory_id.is_zero() { return Err(Error::absent(v).within("voterDirectoryId")); }
@@ -290,6 +291,7 @@ pub mod voters_record {
             Ok(Self { voter_id, voter_directory_id, endpoints, kraft_version_feature, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.voter_id, self.voter_directory_id));
             w.array(&self.endpoints, true, |w, value| value.write(w, v)).at("endpoints")?;
@@ -321,6 +323,7 @@ pub mod voters_record {
             Ok(Self { name, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -348,6 +351,7 @@ pub mod voters_record {
             Ok(Self { min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)

@@ -109,6 +109,7 @@ pub mod response {
             Ok(Self { topic_name, partition_index, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.topic_name, flex).at("topicName")?;

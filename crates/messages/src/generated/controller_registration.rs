@@ -65,6 +65,7 @@ pub mod request {
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -95,6 +96,7 @@ pub mod request {
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.min_supported_version, self.max_supported_version));

@@ -80,6 +80,7 @@ pub mod request {
             Ok(Self { resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i8(self.resource_type);
@@ -167,6 +168,7 @@ pub mod response {
             Ok(Self { error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

@@ -75,6 +75,7 @@ pub mod request {
             Ok(Self { principal_type, principal_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.principal_type, flex).at("principalType")?;

@@ -71,6 +71,7 @@ pub mod request {
             Ok(Self { name, count, assignments, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;
@@ -98,6 +99,7 @@ pub mod request {
             Ok(Self { broker_ids, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.int32s(&self.broker_ids, flex).at("brokerIds")?;
@@ -173,6 +175,7 @@ pub mod response {
             Ok(Self { name, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;

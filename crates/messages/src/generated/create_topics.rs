@@ -78,6 +78,7 @@ pub mod request {
             Ok(Self { name, num_partitions, replication_factor, assignments, configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.string(&self.name, flex).at("name")?;
@@ -109,6 +110,7 @@ pub mod request {
             Ok(Self { partition_index, broker_ids, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.i32(self.partition_index);
@@ -148,6 +150,7 @@ pub mod request {
             Ok(Self { name, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.string(&self.name, flex).at("name")?;
@@ -261,6 +264,7 @@ pub mod response {
             Ok(Self { name, topic_id, error_code, error_message, topic_config_error_code, num_partitions, replication_factor, configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.string(&self.name, flex).at("name")?;
@@ -318,6 +322,7 @@ pub mod response {
             Ok(Self { name, value, read_only, config_source, is_sensitive, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.nullable_string(self.value.as_deref(), true).at("value")?;

@@ -80,6 +80,7 @@ pub mod request {
             Ok(Self { resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i8(self.resource_type_filter);
@@ -171,6 +172,7 @@ pub mod response {
             Ok(Self { error_code, error_message, matching_acls, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);
@@ -238,6 +240,7 @@ pub mod response {
             Ok(Self { error_code, error_message, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

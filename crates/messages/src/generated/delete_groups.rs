@@ -98,6 +98,7 @@ pub mod response {
             Ok(Self { group_id, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.group_id, flex).at("groupId")?;

@@ -49,6 +49,7 @@ pub mod request {
             Ok(Self { topic_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -128,6 +129,7 @@ pub mod response {
             Ok(Self { topic_name, topic_id, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.fixed((self.topic_id, self.error_code));

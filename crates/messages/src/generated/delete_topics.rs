@@ -58,6 +58,7 @@ pub mod request {
             Ok(Self { name, topic_id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.nullable_string(self.name.as_deref(), true).at("name")?;
             w.uuid(self.topic_id);
@@ -148,6 +149,7 @@ pub mod response {
             Ok(Self { name, topic_id, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v < 6 && self.name.is_none() { return Err(Error::null(v).within("name")); }

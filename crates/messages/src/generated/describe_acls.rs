@@ -168,6 +168,7 @@ pub mod response {
             Ok(Self { resource_type, resource_name, pattern_type, acls, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i8(self.resource_type);
@@ -204,6 +205,7 @@ pub mod response {
             Ok(Self { principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.principal, flex).at("principal")?;

@@ -69,6 +69,7 @@ pub mod request {
             Ok(Self { entity_type, match_type, r#match, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.entity_type, flex).at("entityType")?;
@@ -161,6 +162,7 @@ pub mod response {
             Ok(Self { entity, values, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.entity, flex, |w, value| value.write(w, v)).at("entity")?;
@@ -200,6 +202,7 @@ pub mod response {
             Ok(Self { entity_type, entity_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.entity_type, flex).at("entityType")?;
@@ -229,6 +232,7 @@ pub mod response {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.key, flex).at("key")?;

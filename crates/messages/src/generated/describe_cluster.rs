@@ -156,6 +156,7 @@ pub mod response {
             Ok(Self { broker_id, host, port, rack, is_fenced, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.broker_id);
             w.string(&self.host, true).at("host")?;

@@ -73,6 +73,7 @@ pub mod request {
             Ok(Self { resource_type, resource_name, configuration_keys, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i8(self.resource_type);
@@ -169,6 +170,7 @@ pub mod response {
             Ok(Self { error_code, error_message, resource_type, resource_name, configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i16(self.error_code.0);
@@ -239,6 +241,7 @@ pub mod response {
             Ok(Self { name, value, read_only, is_default, config_source, is_sensitive, synonyms, config_type, documentation, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.name, flex).at("name")?;
@@ -289,6 +292,7 @@ pub mod response {
             Ok(Self { name, value, source, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.name, flex).at("name")?;

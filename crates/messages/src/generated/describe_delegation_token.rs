@@ -60,6 +60,7 @@ pub mod request {
             Ok(Self { principal_type, principal_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.principal_type, flex).at("principalType")?;
@@ -159,6 +160,7 @@ pub mod response {
             Ok(Self { principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp, token_id, hmac, renewers, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.principal_type, flex).at("principalType")?;
@@ -194,6 +196,7 @@ pub mod response {
             Ok(Self { principal_type, principal_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.principal_type, flex).at("principalType")?;

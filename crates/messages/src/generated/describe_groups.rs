@@ -133,6 +133,7 @@ pub mod response {
             Ok(Self { error_code, error_message, group_id, group_state, protocol_type, protocol_data, members, authorized_operations, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.i16(self.error_code.0);
@@ -180,6 +181,7 @@ pub mod response {
             Ok(Self { member_id, group_instance_id, client_id, client_host, member_metadata, member_assignment, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.string(&self.member_id, flex).at("memberId")?;

@@ -60,6 +60,7 @@ pub mod request {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic, flex).at("topic")?;
@@ -163,6 +164,7 @@ pub mod response {
             Ok(Self { error_code, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);
@@ -196,6 +198,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;
@@ -228,6 +231,7 @@ pub mod response {
             Ok(Self { partition_index, partition_size, offset_lag, is_future_key, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.partition_index, self.partition_size, self.offset_lag, self.is_future_key));

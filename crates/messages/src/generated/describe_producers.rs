@@ -48,6 +48,7 @@ pub mod request {
             Ok(Self { name, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.int32s(&self.partition_indexes, true).at("partitionIndexes")?;
@@ -117,6 +118,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -149,6 +151,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, active_producers, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
@@ -198,6 +201,7 @@ pub mod response {
             Ok(Self { producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.producer_id, self.producer_epoch, self.last_sequence, self.last_timestamp, self.coordinator_epoch, self.current_txn_start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)

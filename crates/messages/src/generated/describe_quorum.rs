@@ -48,6 +48,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -72,6 +73,7 @@ pub mod request {
             Ok(Self { partition_index, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition_index);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -160,6 +162,7 @@ pub mod response {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -218,6 +221,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, leader_id, leader_epoch, high_watermark, current_voters, observers, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             if v >= 2 { w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?; }
@@ -248,6 +252,7 @@ pub mod response {
             Ok(Self { node_id, listeners, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.array(&self.listeners, true, |w, value| value.write(w, v)).at("listeners")?;
@@ -278,6 +283,7 @@ pub mod response {
             Ok(Self { name, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -328,6 +334,7 @@ pub mod response {
             Ok(Self { replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.replica_id);
             if v >= 2 { w.uuid(self.replica_directory_id); } else if !self.replica_directory_id.is_zero() { return Err(Error::absent(v).within("replicaDirectoryId")); }

@@ -58,6 +58,7 @@ pub mod request {
             Ok(Self { group_id, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.nullable_array(self.topics.as_deref(), true, |w, value| value.write(w, v)).at("topics")?;
@@ -85,6 +86,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -160,6 +162,7 @@ pub mod response {
             Ok(Self { group_id, topics, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -192,6 +195,7 @@ pub mod response {
             Ok(Self { topic_name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.uuid(self.topic_id);
@@ -244,6 +248,7 @@ pub mod response {
             Ok(Self { partition_index, start_offset, leader_epoch, lag, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.start_offset, self.leader_epoch));
             if v >= 1 { w.i64(self.lag); }

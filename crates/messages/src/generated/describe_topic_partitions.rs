@@ -64,6 +64,7 @@ pub mod request {
             Ok(Self { name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -90,6 +91,7 @@ pub mod request {
             Ok(Self { topic_name, partition_index, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.i32(self.partition_index);
@@ -188,6 +190,7 @@ pub mod response {
             Ok(Self { error_code, name, topic_id, is_internal, partitions, topic_authorized_operations, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.nullable_string(self.name.as_deref(), true).at("name")?;
@@ -253,6 +256,7 @@ pub mod response {
             Ok(Self { error_code, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes, eligible_leader_replicas, last_known_elr, offline_replicas, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.error_code, self.partition_index, self.leader_id, self.leader_epoch));
             w.int32s(&self.replica_nodes, true).at("replicaNodes")?;
@@ -284,6 +288,7 @@ pub mod response {
             Ok(Self { topic_name, partition_index, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.i32(self.partition_index);

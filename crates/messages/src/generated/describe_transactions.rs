@@ -105,6 +105,7 @@ pub mod response {
             Ok(Self { error_code, transactional_id, transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.string(&self.transactional_id, true).at("transactionalId")?;
@@ -135,6 +136,7 @@ pub mod response {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic, true).at("topic")?;
             w.int32s(&self.partitions, true).at("partitions")?;

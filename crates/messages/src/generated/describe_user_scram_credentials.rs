@@ -54,6 +54,7 @@ pub mod request {
             Ok(Self { name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -158,6 +159,7 @@ pub mod response {
             Ok(Self { user, error_code, error_message, credential_infos, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.user, true).at("user")?;
             w.i16(self.error_code.0);
@@ -186,6 +188,7 @@ pub mod response {
             Ok(Self { mechanism, iterations, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.mechanism, self.iterations));
             w.unknown_tags(&self.unknown_tagged_fields, true)

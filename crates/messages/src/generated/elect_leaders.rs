@@ -70,6 +70,7 @@ pub mod request {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic, flex).at("topic")?;
@@ -147,6 +148,7 @@ pub mod response {
             Ok(Self { topic, partition_result, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic, flex).at("topic")?;
@@ -189,6 +191,7 @@ pub mod response {
             Ok(Self { partition_id, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.partition_id, self.error_code));

@@ -59,6 +59,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -95,6 +96,7 @@ pub mod request {
             Ok(Self { partition_index, leader_id, leader_epoch, preferred_successors, preferred_candidates, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.partition_index, self.leader_id, self.leader_epoch));
@@ -123,6 +125,7 @@ pub mod request {
             Ok(Self { candidate_id, candidate_directory_id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.candidate_id, self.candidate_directory_id));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -152,6 +155,7 @@ pub mod request {
             Ok(Self { name, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -239,6 +243,7 @@ pub mod response {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -271,6 +276,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch));
@@ -301,6 +307,7 @@ pub mod response {
             Ok(Self { node_id, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

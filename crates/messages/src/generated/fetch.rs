@@ -134,6 +134,7 @@ pub mod request {
             Ok(Self { replica_id, replica_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.replica_id, self.replica_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -164,6 +165,7 @@ pub mod request {
             Ok(Self { topic, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v <= 12 { w.string(&self.topic, flex).at("topic")?; }
@@ -237,6 +239,7 @@ pub mod request {
             Ok(Self { partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, replica_directory_id, high_watermark, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             w.i32(self.partition);
@@ -279,6 +282,7 @@ pub mod request {
             Ok(Self { topic, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v <= 12 { w.string(&self.topic, flex).at("topic")?; }
@@ -379,6 +383,7 @@ pub mod response {
             Ok(Self { topic, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v <= 12 { w.string(&self.topic, flex).at("topic")?; }
@@ -461,6 +466,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, high_watermark, last_stable_offset, log_start_offset, diverging_epoch, current_leader, snapshot_id, aborted_transactions, preferred_read_replica, records, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             w.fixed((self.partition_index, self.error_code, self.high_watermark));
@@ -513,6 +519,7 @@ pub mod response {
             Ok(Self { epoch, end_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.epoch, self.end_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -548,6 +555,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -583,6 +591,7 @@ pub mod response {
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -609,6 +618,7 @@ pub mod response {
             Ok(Self { producer_id, first_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             w.fixed((self.producer_id, self.first_offset));
@@ -642,6 +652,7 @@ pub mod response {
             Ok(Self { node_id, host, port, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -78,6 +78,7 @@ pub mod request {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -120,6 +121,7 @@ pub mod request {
             Ok(Self { partition, current_leader_epoch, snapshot_id, position, replica_directory_id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition, self.current_leader_epoch));
             self.snapshot_id.write(w, v).at("snapshotId")?;
@@ -150,6 +152,7 @@ pub mod request {
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -234,6 +237,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -280,6 +284,7 @@ pub mod response {
             Ok(Self { index, error_code, snapshot_id, current_leader, size, position, unaligned_records, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.index, self.error_code));
             self.snapshot_id.write(w, v).at("snapshotId")?;
@@ -311,6 +316,7 @@ pub mod response {
             Ok(Self { end_offset, epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.end_offset, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -336,6 +342,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -365,6 +372,7 @@ pub mod response {
             Ok(Self { node_id, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -162,6 +162,7 @@ pub mod response {
             Ok(Self { key, node_id, host, port, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.i32(self.node_id);

@@ -361,6 +361,7 @@ pub mod group_metadata_value {
             Ok(Self { member_id, group_instance_id, client_id, client_host, rebalance_timeout, session_timeout, subscription, assignment, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.member_id, flex).at("memberId")?;
@@ -555,6 +556,7 @@ pub mod consumer_group_partition_metadata_value {
             Ok(Self { topic_id, topic_name, num_partitions, partition_metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.string(&self.topic_name, true).at("topicName")?;
@@ -584,6 +586,7 @@ pub mod consumer_group_partition_metadata_value {
             Ok(Self { partition, racks, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition);
             w.array(&self.racks, true, |w, value| w.string(value, true)).at("racks")?;
@@ -743,6 +746,7 @@ pub mod consumer_group_member_metadata_value {
             Ok(Self { session_timeout_ms, supported_protocols, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.session_timeout_ms);
             w.array(&self.supported_protocols, true, |w, value| value.write(w, v)).at("supportedProtocols")?;
@@ -770,6 +774,7 @@ pub mod consumer_group_member_metadata_value {
             Ok(Self { name, metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.bytes(&self.metadata, true).at("metadata")?;
@@ -955,6 +960,7 @@ pub mod consumer_group_target_assignment_member_value {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -1089,6 +1095,7 @@ pub mod consumer_group_current_member_assignment_value {
             Ok(Self { topic_id, partitions, assignment_epochs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -1196,6 +1203,7 @@ pub mod share_group_partition_metadata_value {
             Ok(Self { topic_id, topic_name, num_partitions, partition_metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.string(&self.topic_name, true).at("topicName")?;
@@ -1225,6 +1233,7 @@ pub mod share_group_partition_metadata_value {
             Ok(Self { partition, racks, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition);
             w.array(&self.racks, true, |w, value| w.string(value, true)).at("racks")?;
@@ -1582,6 +1591,7 @@ pub mod share_group_target_assignment_member_value {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -1692,6 +1702,7 @@ pub mod share_group_current_member_assignment_value {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -1801,6 +1812,7 @@ pub mod share_group_state_partition_metadata_value {
             Ok(Self { topic_id, topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.string(&self.topic_name, true).at("topicName")?;
@@ -1829,6 +1841,7 @@ pub mod share_group_state_partition_metadata_value {
             Ok(Self { topic_id, topic_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.string(&self.topic_name, true).at("topicName")?;
@@ -2054,6 +2067,7 @@ pub mod streams_group_metadata_value {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.string(&self.value, true).at("value")?;
@@ -2203,6 +2217,7 @@ pub mod streams_group_member_metadata_value {
             Ok(Self { host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.host, true).at("host")?;
             w.u16(self.port);
@@ -2230,6 +2245,7 @@ pub mod streams_group_member_metadata_value {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.string(&self.value, true).at("value")?;
@@ -2423,6 +2439,7 @@ pub mod streams_group_target_assignment_member_value {
             Ok(Self { subtopology_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -2573,6 +2590,7 @@ pub mod streams_group_current_member_assignment_value {
             Ok(Self { subtopology_id, partitions, assignment_epochs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -2693,6 +2711,7 @@ pub mod streams_group_topology_value {
             Ok(Self { subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.array(&self.source_topics, true, |w, value| w.string(value, true)).at("sourceTopics")?;
@@ -2728,6 +2747,7 @@ pub mod streams_group_topology_value {
             Ok(Self { source_topics, source_topic_regex, repartition_source_topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.source_topics, true, |w, value| { w.i16(*value); Ok(()) }).at("sourceTopics")?;
             w.array(&self.source_topic_regex, true, |w, value| { w.i16(*value); Ok(()) }).at("sourceTopicRegex")?;
@@ -2756,6 +2776,7 @@ pub mod streams_group_topology_value {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.string(&self.value, true).at("value")?;
@@ -2788,6 +2809,7 @@ pub mod streams_group_topology_value {
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.partitions, self.replication_factor));

@@ -58,6 +58,7 @@ pub mod request {
             Ok(Self { resource_type, resource_name, configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i8(self.resource_type);
@@ -102,6 +103,7 @@ pub mod request {
             Ok(Self { name, config_operation, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.name, flex).at("name")?;
@@ -194,6 +196,7 @@ pub mod response {
             Ok(Self { error_code, error_message, resource_type, resource_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i16(self.error_code.0);

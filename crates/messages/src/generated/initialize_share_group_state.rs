@@ -52,6 +52,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -80,6 +81,7 @@ pub mod request {
             Ok(Self { partition, state_epoch, start_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition, self.state_epoch, self.start_offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -144,6 +146,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -173,6 +176,7 @@ pub mod response {
             Ok(Self { partition, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -95,6 +95,7 @@ pub mod request {
             Ok(Self { name, metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.name, flex).at("name")?;
@@ -215,6 +216,7 @@ pub mod response {
             Ok(Self { member_id, group_instance_id, metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.member_id, flex).at("memberId")?;

@@ -98,6 +98,7 @@ pub mod request {
             Ok(Self { topic_name, topic_id, partition_states, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -131,6 +132,7 @@ pub mod request {
             Ok(Self { broker_id, host_name, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i32(self.broker_id);
@@ -188,6 +190,7 @@ pub mod request {
             Ok(Self { topic_name, partition_index, controller_epoch, leader, leader_epoch, isr, partition_epoch, replicas, adding_replicas, removing_replicas, is_new, leader_recovery_state, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v <= 1 { w.string(&self.topic_name, false).at("topicName")?; }
@@ -271,6 +274,7 @@ pub mod response {
             Ok(Self { topic_id, partition_errors, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partition_errors, true, |w, value| value.write(w, v)).at("partitionErrors")?;
@@ -301,6 +305,7 @@ pub mod response {
             Ok(Self { topic_name, partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v <= 4 { w.string(&self.topic_name, flex).at("topicName")?; }

@@ -62,6 +62,7 @@ pub mod request {
             Ok(Self { member_id, group_instance_id, reason, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.member_id, flex).at("memberId")?;
@@ -154,6 +155,7 @@ pub mod response {
             Ok(Self { member_id, group_instance_id, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.member_id, flex).at("memberId")?;

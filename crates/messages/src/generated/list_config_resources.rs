@@ -102,6 +102,7 @@ pub mod response {
             Ok(Self { resource_name, resource_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.resource_name, true).at("resourceName")?;
             if v >= 1 { w.i8(self.resource_type); }

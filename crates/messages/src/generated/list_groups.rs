@@ -109,6 +109,7 @@ pub mod response {
             Ok(Self { group_id, protocol_type, group_state, group_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.group_id, flex).at("groupId")?;

@@ -63,6 +63,7 @@ pub mod request {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.name, flex).at("name")?;
@@ -110,6 +111,7 @@ pub mod request {
             Ok(Self { partition_index, current_leader_epoch, timestamp, max_num_offsets, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i32(self.partition_index);
@@ -185,6 +187,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.name, flex).at("name")?;
@@ -239,6 +242,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, old_style_offsets, timestamp, offset, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.fixed((self.partition_index, self.error_code));

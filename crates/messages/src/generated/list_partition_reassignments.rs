@@ -62,6 +62,7 @@ pub mod request {
             Ok(Self { name, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.int32s(&self.partition_indexes, true).at("partitionIndexes")?;
@@ -149,6 +150,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -182,6 +184,7 @@ pub mod response {
             Ok(Self { partition_index, replicas, adding_replicas, removing_replicas, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition_index);
             w.int32s(&self.replicas, true).at("replicas")?;

@@ -123,6 +123,7 @@ pub mod response {
             Ok(Self { transactional_id, producer_id, transaction_state, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.transactional_id, true).at("transactionalId")?;
             w.i64(self.producer_id);

@@ -86,6 +86,7 @@ pub mod request {
             Ok(Self { topic_id, name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v >= 10 { w.uuid(self.topic_id); }
@@ -201,6 +202,7 @@ pub mod response {
             Ok(Self { node_id, host, port, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.i32(self.node_id);
@@ -258,6 +260,7 @@ pub mod response {
             Ok(Self { error_code, name, topic_id, is_internal, partitions, topic_authorized_operations, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.i16(self.error_code.0);
@@ -320,6 +323,7 @@ pub mod response {
             Ok(Self { error_code, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes, offline_replicas, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.fixed((self.error_code, self.partition_index, self.leader_id));
@@ -464,6 +468,7 @@ pub mod register_broker_record {
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -494,6 +499,7 @@ pub mod register_broker_record {
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.min_supported_version, self.max_supported_version));
@@ -1303,6 +1309,7 @@ pub mod client_quota_record {
             Ok(Self { entity_type, entity_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.entity_type, true).at("entityType")?;
             w.nullable_string(self.entity_name.as_deref(), true).at("entityName")?;
@@ -1380,6 +1387,7 @@ pub mod quota_record {
             Ok(Self { entity_type, entity_name })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.entity_type, false).at("entityType")?;
             w.nullable_string(self.entity_name.as_deref(), false).at("entityName")?;
@@ -1994,6 +2002,7 @@ pub mod register_controller_record {
             Ok(Self { name, host, port, security_protocol, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -2024,6 +2033,7 @@ pub mod register_controller_record {
             Ok(Self { name, min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.min_supported_version, self.max_supported_version));

@@ -88,6 +88,7 @@ pub mod request {
             Ok(Self { name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             if v <= 9 { w.string(&self.name, flex).at("name")?; }
@@ -139,6 +140,7 @@ pub mod request {
             Ok(Self { partition_index, committed_offset, committed_leader_epoch, commit_timestamp, committed_metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             w.fixed((self.partition_index, self.committed_offset));
@@ -217,6 +219,7 @@ pub mod response {
             Ok(Self { name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             if v <= 9 { w.string(&self.name, flex).at("name")?; }
@@ -246,6 +249,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             w.fixed((self.partition_index, self.error_code));

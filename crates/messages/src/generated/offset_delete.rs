@@ -46,6 +46,7 @@ pub mod request {
             Ok(Self { name, partitions })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, false).at("name")?;
             w.array(&self.partitions, false, |w, value| value.write(w, v)).at("partitions")?;
@@ -67,6 +68,7 @@ pub mod request {
             Ok(Self { partition_index })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.partition_index);
             Ok(())
@@ -131,6 +133,7 @@ pub mod response {
             Ok(Self { name, partitions })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, false).at("name")?;
             w.array(&self.partitions, false, |w, value| value.write(w, v)).at("partitions")?;
@@ -154,6 +157,7 @@ pub mod response {
             Ok(Self { partition_index, error_code })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             Ok(())

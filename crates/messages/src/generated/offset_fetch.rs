@@ -75,6 +75,7 @@ pub mod request {
             Ok(Self { name, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.name, flex).at("name")?;
@@ -121,6 +122,7 @@ pub mod request {
             Ok(Self { group_id, member_id, member_epoch, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             if v >= 9 { w.nullable_string(self.member_id.as_deref(), true).at("memberId")?; }
@@ -153,6 +155,7 @@ pub mod request {
             Ok(Self { name, topic_id, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 9 { w.string(&self.name, true).at("name")?; }
             if v >= 10 { w.uuid(self.topic_id); }
@@ -234,6 +237,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.name, flex).at("name")?;
@@ -284,6 +288,7 @@ pub mod response {
             Ok(Self { partition_index, committed_offset, committed_leader_epoch, metadata, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.fixed((self.partition_index, self.committed_offset));
@@ -317,6 +322,7 @@ pub mod response {
             Ok(Self { group_id, topics, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -348,6 +354,7 @@ pub mod response {
             Ok(Self { name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 9 { w.string(&self.name, true).at("name")?; }
             if v >= 10 { w.uuid(self.topic_id); }
@@ -396,6 +403,7 @@ pub mod response {
             Ok(Self { partition_index, committed_offset, committed_leader_epoch, metadata, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.committed_offset, self.committed_leader_epoch));
             w.nullable_string(self.metadata.as_deref(), true).at("metadata")?;

@@ -65,6 +65,7 @@ pub mod request {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.topic, flex).at("topic")?;
@@ -108,6 +109,7 @@ pub mod request {
             Ok(Self { partition, current_leader_epoch, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i32(self.partition);
@@ -182,6 +184,7 @@ pub mod response {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.topic, flex).at("topic")?;
@@ -228,6 +231,7 @@ pub mod response {
             Ok(Self { error_code, partition, leader_epoch, end_offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.fixed((self.error_code, self.partition));

@@ -64,6 +64,7 @@ pub mod request {
             Ok(Self { name, topic_id, partition_data, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v <= 12 { w.string(&self.name, flex).at("name")?; }
@@ -94,6 +95,7 @@ pub mod request {
             Ok(Self { index, records, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.i32(self.index);
@@ -189,6 +191,7 @@ pub mod response {
             Ok(Self { name, topic_id, partition_responses, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v <= 12 { w.string(&self.name, flex).at("name")?; }
@@ -258,6 +261,7 @@ pub mod response {
             Ok(Self { index, error_code, base_offset, log_append_time_ms, log_start_offset, record_errors, error_message, current_leader, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.fixed((self.index, self.error_code, self.base_offset));
@@ -295,6 +299,7 @@ pub mod response {
             Ok(Self { batch_index, batch_index_error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.i32(self.batch_index);
@@ -332,6 +337,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -364,6 +370,7 @@ pub mod response {
             Ok(Self { node_id, host, port, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -88,6 +88,7 @@ pub mod remote_log_segment_metadata_record {
             Ok(Self { topic_id_partition, id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.topic_id_partition.write(w, v).at("topicIdPartition")?;
             w.uuid(self.id);
@@ -117,6 +118,7 @@ pub mod remote_log_segment_metadata_record {
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.id, self.partition));
@@ -143,6 +145,7 @@ pub mod remote_log_segment_metadata_record {
             Ok(Self { leader_epoch, offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_epoch, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -220,6 +223,7 @@ pub mod remote_log_segment_metadata_update_record {
             Ok(Self { topic_id_partition, id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.topic_id_partition.write(w, v).at("topicIdPartition")?;
             w.uuid(self.id);
@@ -249,6 +253,7 @@ pub mod remote_log_segment_metadata_update_record {
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.id, self.partition));
@@ -323,6 +328,7 @@ pub mod remote_partition_delete_metadata_record {
             Ok(Self { name, id, partition, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.id, self.partition));
@@ -424,6 +430,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
             Ok(Self { leader_epoch, offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_epoch, self.offset));
             w.unknown_tags(&self.unknown_tagged_fields, true)

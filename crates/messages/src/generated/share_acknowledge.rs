@@ -77,6 +77,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -104,6 +105,7 @@ pub mod request {
             Ok(Self { partition_index, acknowledgement_batches, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.partition_index);
             w.array(&self.acknowledgement_batches, true, |w, value| value.write(w, v)).at("acknowledgementBatches")?;
@@ -133,6 +135,7 @@ pub mod request {
             Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset));
             w.array(&self.acknowledge_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acknowledgeTypes")?;
@@ -216,6 +219,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -248,6 +252,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, current_leader, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
@@ -275,6 +280,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -307,6 +313,7 @@ pub mod response {
             Ok(Self { node_id, host, port, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -133,6 +133,7 @@ pub mod share_snapshot_value {
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -272,6 +273,7 @@ pub mod share_update_value {
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)

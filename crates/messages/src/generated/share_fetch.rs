@@ -106,6 +106,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -136,6 +137,7 @@ pub mod request {
             Ok(Self { partition_index, partition_max_bytes, acknowledgement_batches, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.partition_index);
             if v <= 0 { w.i32(self.partition_max_bytes); } else if self.partition_max_bytes != 0 { return Err(Error::absent(v).within("partitionMaxBytes")); }
@@ -166,6 +168,7 @@ pub mod request {
             Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset));
             w.array(&self.acknowledge_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acknowledgeTypes")?;
@@ -193,6 +196,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -276,6 +280,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -320,6 +325,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, error_message, acknowledge_error_code, acknowledge_error_message, current_leader, records, acquired_records, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
@@ -352,6 +358,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -379,6 +386,7 @@ pub mod response {
             Ok(Self { first_offset, last_offset, delivery_count, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -411,6 +419,7 @@ pub mod response {
             Ok(Self { node_id, host, port, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

@@ -91,6 +91,7 @@ pub mod request {
             Ok(Self { topic_name, partition_index })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, false).at("topicName")?;
             w.i32(self.partition_index);
@@ -119,6 +120,7 @@ pub mod request {
             Ok(Self { name, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.name, flex).at("name")?;
@@ -147,6 +149,7 @@ pub mod request {
             Ok(Self { topic_name, partition_states, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partition_states, true, |w, value| value.write(w, v)).at("partitionStates")?;
@@ -186,6 +189,7 @@ pub mod request {
             Ok(Self { partition_index, leader_epoch, delete_partition, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.leader_epoch, self.delete_partition));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -259,6 +263,7 @@ pub mod response {
             Ok(Self { topic_name, partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.string(&self.topic_name, flex).at("topicName")?;

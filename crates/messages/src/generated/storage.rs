@@ -94,6 +94,7 @@ pub mod producer_snapshot {
             Ok(Self { producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.producer_id, self.epoch, self.last_sequence, self.last_offset, self.offset_delta, self.timestamp));
             w.fixed((self.coordinator_epoch, self.current_txn_first_offset));
@@ -186,6 +187,7 @@ pub mod quorum_state_data {
             Ok(Self { voter_id, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.voter_id);
             w.unknown_tags(&self.unknown_tagged_fields, true)

@@ -94,6 +94,7 @@ pub mod subscription_info_data {
             Ok(Self { topic_group_id, partition })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.topic_group_id, self.partition));
             Ok(())
@@ -138,6 +139,7 @@ pub mod subscription_info_data {
             Ok(Self { topic_group_id, partition, offset_sum, named_topology, partition_to_offset_sum })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.topic_group_id);
             if v >= 10 { w.i32(self.partition); } else if self.partition != 0 { return Err(Error::absent(v).within("partition")); }
@@ -164,6 +166,7 @@ pub mod subscription_info_data {
             Ok(Self { partition, offset_sum })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition, self.offset_sum));
             Ok(())
@@ -187,6 +190,7 @@ pub mod subscription_info_data {
             Ok(Self { key, value })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.bytes(&self.key, false).at("key")?;
             w.bytes(&self.value, false).at("value")?;

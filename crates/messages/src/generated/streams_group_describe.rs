@@ -147,6 +147,7 @@ pub mod response {
             Ok(Self { error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, topology, members, authorized_operations, topology_description, topology_description_status, assignor_name, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;
@@ -183,6 +184,7 @@ pub mod response {
             Ok(Self { epoch, subtopologies, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.epoch);
             w.nullable_array(self.subtopologies.as_deref(), true, |w, value| value.write(w, v)).at("subtopologies")?;
@@ -219,6 +221,7 @@ pub mod response {
             Ok(Self { subtopology_id, source_topics, repartition_sink_topics, state_changelog_topics, repartition_source_topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.array(&self.source_topics, true, |w, value| w.string(value, true)).at("sourceTopics")?;
@@ -288,6 +291,7 @@ pub mod response {
             Ok(Self { member_id, member_epoch, instance_id, rack_id, client_id, client_host, topology_epoch, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, assignment, target_assignment, is_classic, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.member_id, true).at("memberId")?;
             w.i32(self.member_epoch);
@@ -328,6 +332,7 @@ pub mod response {
             Ok(Self { host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.host, true).at("host")?;
             w.u16(self.port);
@@ -357,6 +362,7 @@ pub mod response {
             Ok(Self { subtopology_id, partition, offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.fixed((self.partition, self.offset));
@@ -387,6 +393,7 @@ pub mod response {
             Ok(Self { active_tasks, standby_tasks, warmup_tasks, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.active_tasks, true, |w, value| value.write(w, v)).at("activeTasks")?;
             w.array(&self.standby_tasks, true, |w, value| value.write(w, v)).at("standbyTasks")?;
@@ -415,6 +422,7 @@ pub mod response {
             Ok(Self { subtopology_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -442,6 +450,7 @@ pub mod response {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.string(&self.value, true).at("value")?;
@@ -474,6 +483,7 @@ pub mod response {
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.partitions, self.replication_factor));
@@ -502,6 +512,7 @@ pub mod response {
             Ok(Self { subtopologies, global_stores, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.subtopologies, true, |w, value| value.write(w, v)).at("subtopologies")?;
             w.array(&self.global_stores, true, |w, value| value.write(w, v)).at("globalStores")?;
@@ -529,6 +540,7 @@ pub mod response {
             Ok(Self { subtopology_id, nodes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.array(&self.nodes, true, |w, value| value.write(w, v)).at("nodes")?;
@@ -568,6 +580,7 @@ pub mod response {
             Ok(Self { name, node_type, source_topics, sink_topic, stores, successors, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i8(self.node_type);
@@ -599,6 +612,7 @@ pub mod response {
             Ok(Self { source, processor, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.source.write(w, v).at("source")?;
             self.processor.write(w, v).at("processor")?;

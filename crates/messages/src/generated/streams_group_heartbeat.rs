@@ -135,6 +135,7 @@ pub mod request {
             Ok(Self { epoch, subtopologies, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.epoch);
             w.array(&self.subtopologies, true, |w, value| value.write(w, v)).at("subtopologies")?;
@@ -177,6 +178,7 @@ pub mod request {
             Ok(Self { subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.array(&self.source_topics, true, |w, value| w.string(value, true)).at("sourceTopics")?;
@@ -212,6 +214,7 @@ pub mod request {
             Ok(Self { source_topics, source_topic_regex, repartition_source_topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.source_topics, true, |w, value| { w.i16(*value); Ok(()) }).at("sourceTopics")?;
             w.array(&self.source_topic_regex, true, |w, value| { w.i16(*value); Ok(()) }).at("sourceTopicRegex")?;
@@ -240,6 +243,7 @@ pub mod request {
             Ok(Self { key, value, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.key, true).at("key")?;
             w.string(&self.value, true).at("value")?;
@@ -272,6 +276,7 @@ pub mod request {
             Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.fixed((self.partitions, self.replication_factor));
@@ -300,6 +305,7 @@ pub mod request {
             Ok(Self { host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.host, true).at("host")?;
             w.u16(self.port);
@@ -329,6 +335,7 @@ pub mod request {
             Ok(Self { subtopology_id, partition, offset, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.fixed((self.partition, self.offset));
@@ -356,6 +363,7 @@ pub mod request {
             Ok(Self { subtopology_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -504,6 +512,7 @@ pub mod response {
             Ok(Self { user_endpoint, active_partitions, standby_partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.user_endpoint.write(w, v).at("userEndpoint")?;
             w.array(&self.active_partitions, true, |w, value| value.write(w, v)).at("activePartitions")?;
@@ -532,6 +541,7 @@ pub mod response {
             Ok(Self { status_code, status_detail, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i8(self.status_code);
             w.string(&self.status_detail, true).at("statusDetail")?;
@@ -559,6 +569,7 @@ pub mod response {
             Ok(Self { topic, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic, true).at("topic")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -586,6 +597,7 @@ pub mod response {
             Ok(Self { subtopology_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.int32s(&self.partitions, true).at("partitions")?;
@@ -613,6 +625,7 @@ pub mod response {
             Ok(Self { host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.host, true).at("host")?;
             w.u16(self.port);

@@ -60,6 +60,7 @@ pub mod request {
             Ok(Self { subtopologies, global_stores, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.subtopologies, true, |w, value| value.write(w, v)).at("subtopologies")?;
             w.array(&self.global_stores, true, |w, value| value.write(w, v)).at("globalStores")?;
@@ -87,6 +88,7 @@ pub mod request {
             Ok(Self { subtopology_id, nodes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.subtopology_id, true).at("subtopologyId")?;
             w.array(&self.nodes, true, |w, value| value.write(w, v)).at("nodes")?;
@@ -126,6 +128,7 @@ pub mod request {
             Ok(Self { name, node_type, source_topics, sink_topic, stores, successors, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i8(self.node_type);
@@ -157,6 +160,7 @@ pub mod request {
             Ok(Self { source, processor, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.source.write(w, v).at("source")?;
             self.processor.write(w, v).at("processor")?;

@@ -75,6 +75,7 @@ pub mod request {
             Ok(Self { member_id, assignment, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.member_id, flex).at("memberId")?;

@@ -155,6 +155,7 @@ pub mod transaction_log_value {
             Ok(Self { topic, partition_ids, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.topic, flex).at("topic")?;

@@ -96,6 +96,7 @@ pub mod request {
             Ok(Self { name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v <= 5 { w.string(&self.name, flex).at("name")?; }
@@ -143,6 +144,7 @@ pub mod request {
             Ok(Self { partition_index, committed_offset, committed_leader_epoch, committed_metadata, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.partition_index, self.committed_offset));
@@ -220,6 +222,7 @@ pub mod response {
             Ok(Self { name, topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v <= 5 { w.string(&self.name, flex).at("name")?; }
@@ -249,6 +252,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.partition_index, self.error_code));

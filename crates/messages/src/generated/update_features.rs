@@ -85,6 +85,7 @@ pub mod request {
             Ok(Self { feature, max_version_level, allow_downgrade, upgrade_type, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.feature, true).at("feature")?;
             w.i16(self.max_version_level);
@@ -188,6 +189,7 @@ pub mod response {
             Ok(Self { feature, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.feature, true).at("feature")?;
             w.i16(self.error_code.0);

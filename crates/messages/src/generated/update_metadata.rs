@@ -109,6 +109,7 @@ pub mod request {
             Ok(Self { topic_name, topic_id, partition_states, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.topic_name, flex).at("topicName")?;
@@ -161,6 +162,7 @@ pub mod request {
             Ok(Self { id, v0_host, v0_port, endpoints, rack, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i32(self.id);
@@ -199,6 +201,7 @@ pub mod request {
             Ok(Self { port, host, listener, security_protocol, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i32(self.port);
@@ -248,6 +251,7 @@ pub mod request {
             Ok(Self { topic_name, partition_index, controller_epoch, leader, leader_epoch, isr, zk_version, replicas, offline_replicas, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v <= 4 { w.string(&self.topic_name, false).at("topicName")?; }

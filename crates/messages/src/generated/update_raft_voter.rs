@@ -81,6 +81,7 @@ pub mod request {
             Ok(Self { name, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.string(&self.host, true).at("host")?;
@@ -108,6 +109,7 @@ pub mod request {
             Ok(Self { min_supported_version, max_supported_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.min_supported_version, self.max_supported_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -203,6 +205,7 @@ pub mod response {
             Ok(Self { leader_id, leader_epoch, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.leader_id, self.leader_epoch));
             w.string(&self.host, true).at("host")?;

@@ -67,6 +67,7 @@ pub mod request {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -109,6 +110,7 @@ pub mod request {
             Ok(Self { partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.replica_epoch, self.replica_id));
             if v >= 1 { w.uuid(self.replica_directory_id); }
@@ -195,6 +197,7 @@ pub mod response {
             Ok(Self { topic_name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -227,6 +230,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, leader_id, leader_epoch, vote_granted, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition_index, self.error_code, self.leader_id, self.leader_epoch, self.vote_granted));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -256,6 +260,7 @@ pub mod response {
             Ok(Self { node_id, host, port, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.node_id);
             w.string(&self.host, true).at("host")?;

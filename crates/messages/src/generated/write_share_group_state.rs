@@ -52,6 +52,7 @@ pub mod request {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -102,6 +103,7 @@ pub mod request {
             Ok(Self { partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition, self.state_epoch, self.leader_epoch, self.start_offset));
             if v >= 1 { w.i32(self.delivery_complete_count); }
@@ -133,6 +135,7 @@ pub mod request {
             Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.first_offset, self.last_offset, self.delivery_state, self.delivery_count));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -197,6 +200,7 @@ pub mod response {
             Ok(Self { topic_id, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.array(&self.partitions, true, |w, value| value.write(w, v)).at("partitions")?;
@@ -226,6 +230,7 @@ pub mod response {
             Ok(Self { partition, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.partition, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -61,6 +61,7 @@ pub mod request {
             Ok(Self { producer_id, producer_epoch, transaction_result, topics, coordinator_epoch, transaction_version, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.producer_id, self.producer_epoch, self.transaction_result));
@@ -92,6 +93,7 @@ pub mod request {
             Ok(Self { name, partition_indexes, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.name, flex).at("name")?;
@@ -161,6 +163,7 @@ pub mod response {
             Ok(Self { producer_id, topics, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i64(self.producer_id);
@@ -190,6 +193,7 @@ pub mod response {
             Ok(Self { name, partitions, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.string(&self.name, flex).at("name")?;
@@ -218,6 +222,7 @@ pub mod response {
             Ok(Self { partition_index, error_code, unknown_tagged_fields })
         }
 
+        #[inline(always)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.partition_index, self.error_code));
