@@ -35,16 +35,6 @@ impl<'a> Cursor<'a> {
     /// Zigzag, up to 5 bytes. Spare bits of the fifth are dropped, as in Kafka.
     #[inline(always)]
     pub(crate) fn varint(&mut self) -> Result<i32> {
-        match self.bytes.get(self.pos) {
-            Some(&byte) if byte < 0x80 => {
-                self.pos += 1;
-                Ok(varint::unzigzag32(u32::from(byte)))
-            }
-            _ => self.long_varint(),
-        }
-    }
-
-    fn long_varint(&mut self) -> Result<i32> {
         match varint::read_u32(&self.bytes[self.pos..]) {
             Some((value, size)) => {
                 self.pos += size;
@@ -57,16 +47,6 @@ impl<'a> Cursor<'a> {
     /// Zigzag, up to 10 bytes.
     #[inline(always)]
     pub(crate) fn varlong(&mut self) -> Result<i64> {
-        match self.bytes.get(self.pos) {
-            Some(&byte) if byte < 0x80 => {
-                self.pos += 1;
-                Ok(varint::unzigzag64(u64::from(byte)))
-            }
-            _ => self.long_varlong(),
-        }
-    }
-
-    fn long_varlong(&mut self) -> Result<i64> {
         match varint::read_u64(&self.bytes[self.pos..]) {
             Some((value, size)) => {
                 self.pos += size;
