@@ -226,15 +226,7 @@ fn read(out: &mut String, message: &Message, structure: &Struct, fields: &[RustF
         all.push("unknown_tagged_fields".into());
     }
     let r = if body.contains("r.") || body.contains("(r,") { "r" } else { "_r" };
-    let v = if body.contains("v ")
-        || body.contains(" v)")
-        || body.contains("&v")
-        || message_flex_uses_v(message, structure, &body)
-    {
-        "v"
-    } else {
-        "_v"
-    };
+    let v = version_name(message, structure, &body);
     if structure.name != message.name {
         // Built where it will stay: an element that is first built elsewhere and then moved into its array costs a third
         // more.
@@ -246,8 +238,12 @@ fn read(out: &mut String, message: &Message, structure: &Struct, fields: &[RustF
     writeln!(out, "            Ok(Self {{ {} }})\n        }}\n", all.join(", ")).ok();
 }
 
-fn message_flex_uses_v(message: &Message, structure: &Struct, body: &str) -> bool {
-    body.contains("flex") && condition(message.flexible, structure.versions).is_some_and(|test| test != "false")
+/// How the argument is called that a body may or may not look at.
+fn version_name(message: &Message, structure: &Struct, body: &str) -> &'static str {
+    let named = ["(v)", "v ", " v)", "&v"].iter().any(|text| body.contains(text));
+    let by_flex =
+        body.contains("flex") && condition(message.flexible, structure.versions).is_some_and(|test| test != "false");
+    if named || by_flex { "v" } else { "_v" }
 }
 
 fn write(out: &mut String, message: &Message, structure: &Struct, fields: &[RustField<'_>], tags: Tags) {
@@ -324,16 +320,7 @@ fn write(out: &mut String, message: &Message, structure: &Struct, fields: &[Rust
             body += "            tags.finish()\n";
         }
     }
-    let v = if body.contains("(v)")
-        || body.contains("v ")
-        || body.contains(" v)")
-        || body.contains("&v")
-        || message_flex_uses_v(message, structure, &body)
-    {
-        "v"
-    } else {
-        "_v"
-    };
+    let v = version_name(message, structure, &body);
     let w = if body.contains("w.") || body.contains("w, v") { "w" } else { "_w" };
     if structure.name != message.name {
         out.push_str("        #[inline(always)]\n");
