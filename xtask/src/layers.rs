@@ -26,6 +26,8 @@ const SCHEMA: &str = "milena-schema";
 const MESSAGES: &str = "milena-messages";
 const RECORDS: &str = "milena-records";
 const CONNECTION: &str = "milena-connection";
+const INSPECT: &str = "milena-inspect";
+const TRANSPORT: &str = "milena-transport";
 /// Below the shells: no sockets, no clock, no runtime, and no C on wasm.
 pub(crate) const BELOW_THE_SHELLS: [&str; 5] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION];
 
@@ -61,8 +63,26 @@ const LAYERS: &[Layer] = &[
         others: Others::Only(&["base64", "bytes", "serde_json", "thiserror"]),
     },
     Layer { height: 2, name: CONNECTION, ours: Some(&[MESSAGES, WIRE]), others: Others::Only(&["bytes", "thiserror"]) },
-    Layer { height: 3, name: "milena-client", ours: Some(&[CONNECTION, MESSAGES, RECORDS, WIRE]), others: Others::Any },
-    Layer { height: 3, name: "milena-broker", ours: Some(&[CONNECTION, MESSAGES, RECORDS, WIRE]), others: Others::Any },
+    Layer {
+        height: 3,
+        name: INSPECT,
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, SCHEMA, WIRE]),
+        others: Others::Only(&["base64", "bytes", "serde_json", "thiserror"]),
+    },
+    Layer { height: 3, name: TRANSPORT, ours: Some(&[WIRE]), others: Others::Any },
+    Layer {
+        height: 4,
+        name: "milena-client",
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, TRANSPORT, WIRE]),
+        others: Others::Any,
+    },
+    Layer { height: 4, name: "milena-broker", ours: Some(&[CONNECTION, MESSAGES, RECORDS, WIRE]), others: Others::Any },
+    Layer {
+        height: 4,
+        name: "milena-tap",
+        ours: Some(&[CONNECTION, INSPECT, MESSAGES, RECORDS, SCHEMA, TRANSPORT, WIRE]),
+        others: Others::Any,
+    },
     edge("milena"),
     edge("milena-cli"),
     edge("milena-python"),
@@ -79,7 +99,7 @@ const OVER_THE_FACADE: [&str; 2] = ["milena-cli", "milena-python"];
 const GENERATOR: (&str, &[&str]) = ("xtask", &[SCHEMA, WIRE]);
 
 const fn edge(name: &'static str) -> Layer {
-    Layer { height: 4, name, ours: None, others: Others::Any }
+    Layer { height: 5, name, ours: None, others: Others::Any }
 }
 
 /// Prints the table as it is, or what breaks it.

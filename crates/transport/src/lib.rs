@@ -1,0 +1,1 @@
+//! Connections to Kafka brokers over tokio: TCP, and TLS by rustls.
