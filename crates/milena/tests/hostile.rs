@@ -211,6 +211,25 @@ fn many_elements_of_few_bytes_cost_more_than_a_message_may() {
 }
 
 #[test]
+fn many_unknown_tags_cost_more_than_a_message_may() {
+    // Tags of three bytes from 2^14 on, each of them empty.
+    let tags = |count: u32| {
+        let mut bytes = vec![count as u8 | 0x80, (count >> 7) as u8 | 0x80, (count >> 14) as u8];
+        for tag in (1 << 14)..(1 << 14) + count {
+            bytes.extend([tag as u8 | 0x80, (tag >> 7) as u8 | 0x80, (tag >> 14) as u8, 0]);
+        }
+        bytes
+    };
+    // A tag is charged as three of 40 bytes, since a list that grows is copied into one of twice its length; a message
+    // of that size may cost 64 KiB and 16 bytes for each of its own, which is enough for 53,879 of them.
+    let paid = ((64 << 10) + 16 * (3 + 4 * 100_000)) / 120;
+    assert_eq!(paid, 53_879);
+    check(&("100,000 unknown tags", END, 0, tags(100_000), Dear(3 + 4 * paid + 3)));
+    // Few enough for the floor of 64 KiB are kept.
+    check(&("500 unknown tags", END, 0, [&[0xf4, 0x03], &tags(500)[3..]].concat(), Same));
+}
+
+#[test]
 fn a_version_that_no_release_had_is_refused_without_a_look_at_the_bytes() {
     for version in [-1, 14, i16::MAX] {
         let (typed, _) = visit_message(METADATA, Again(Bytes::from_static(&[0; 16]), version)).unwrap();

@@ -208,9 +208,24 @@ impl<T> At for Result<T> {
     }
 }
 
+/// A count and what is counted, as errors say it: `1 byte`, `2 bytes`.
+#[must_use]
+pub fn counted(count: impl TryInto<u128> + fmt::Display + Copy, unit: &str) -> String {
+    let plural = if count.try_into().is_ok_and(|count| count == 1) { "" } else { "s" };
+    format!("{count} {unit}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_is_singular() {
+        assert_eq!(counted(0usize, "byte"), "0 bytes");
+        assert_eq!(counted(1u8, "byte"), "1 byte");
+        assert_eq!(counted(2usize, "tagged field"), "2 tagged fields");
+        assert_eq!(counted(-1, "header"), "-1 headers");
+    }
 
     #[test]
     fn an_error_reads_as_path_message_and_place() {

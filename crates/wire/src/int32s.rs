@@ -1,7 +1,7 @@
 //! Arrays of int32, which are most of what some messages are made of.
 
 use crate::Int32s;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::reader::{Reader, null_array};
 
 impl Reader {
@@ -54,7 +54,10 @@ impl Reader {
             return Ok(None);
         };
         let Some(bytes) = self.buf[self.pos..].get(..count * 4) else {
-            return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", self.remaining())));
+            return Err(Error::malformed(
+                start,
+                format!("{count} int32, but {} left", counted(self.remaining(), "byte")),
+            ));
         };
         self.pos += count * 4;
         Ok(Some(

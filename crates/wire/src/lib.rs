@@ -42,7 +42,7 @@ mod writer;
 
 pub use bytes::Bytes;
 pub use bytestring::ByteString;
-pub use error::{At, Error, ErrorKind, Result};
+pub use error::{At, Error, ErrorKind, Result, counted};
 pub use fixed::{Fixed, MAX_FIXED_BYTES};
 pub use reader::{Limits, Reader};
 pub use smallvec::{SmallVec, smallvec};

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use bytestring::ByteString;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::fixed::Fixed;
 use crate::lossy::java_lossy;
 use crate::tag::{UnknownTag, UnknownTags};
@@ -94,7 +94,7 @@ impl Reader {
 
     #[cold]
     fn cut_off(&self, wanted: usize) -> Error {
-        Error::malformed(self.pos, format!("{wanted} bytes expected, {} left", self.remaining()))
+        Error::malformed(self.pos, format!("{} expected, {} left", counted(wanted, "byte"), self.remaining()))
     }
 
     #[cold]
@@ -230,7 +230,7 @@ impl Reader {
 
     #[cold]
     fn too_long(&self, start: usize, len: usize) -> Error {
-        Error::malformed(start, format!("length {len}, but {} bytes left", self.remaining()))
+        Error::malformed(start, format!("length {len}, but {} left", counted(self.remaining(), "byte")))
     }
 
     #[inline]
@@ -313,7 +313,8 @@ impl Reader {
 
     #[cold]
     fn too_many(&self, start: usize, count: usize) -> Error {
-        Error::malformed(start, format!("array of {count} elements, but {} bytes left", self.remaining()))
+        let (array, left) = (counted(count, "element"), counted(self.remaining(), "byte"));
+        Error::malformed(start, format!("array of {array}, but {left} left"))
     }
 
     #[inline]
@@ -329,9 +330,8 @@ impl Reader {
 
     #[cold]
     fn too_dear(&self, start: usize, count: usize, memory: usize) -> Error {
-        let budget = self.budget;
-        let message =
-            format!("{count} elements of {memory} bytes are more than the {budget} bytes this message may still cost");
+        let (array, each, rest) = (counted(count, "element"), counted(memory, "byte"), counted(self.budget, "byte"));
+        let message = format!("{array} of {each}, more than the {rest} this message may still cost");
         Error::new(ErrorKind::LimitExceeded, message).with_offset(start)
     }
 
@@ -413,7 +413,7 @@ impl Reader {
             return Ok(unknown);
         }
         if count as usize > self.remaining() {
-            let message = format!("{count} tagged fields, but {} bytes left", self.remaining());
+            let message = format!("{}, but {} left", counted(count, "tagged field"), counted(self.remaining(), "byte"));
             return Err(Error::malformed(start, message));
         }
         for _ in 0..count {

@@ -5,6 +5,7 @@
 mod xxhash;
 
 use lz4_flex::block;
+use milena_wire::counted;
 use xxhash::xxh32;
 
 use super::Decompress;
@@ -169,7 +170,10 @@ fn read_blocks(data: &[u8], frame: &Frame, out: &mut [u8], filled: &mut usize, h
             ));
         }
         let Some(block) = data[pos + 4..].get(..size) else {
-            return Err(Error::malformed(pos, format!("lz4 block of {size} bytes, {} left", data.len() - pos - 4)));
+            return Err(Error::malformed(
+                pos,
+                format!("lz4 block of {}, {} left", counted(size, "byte"), data.len() - pos - 4),
+            ));
         };
         let end = pos + 4 + size;
         if frame.block_checksum {

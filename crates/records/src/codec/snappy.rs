@@ -1,5 +1,6 @@
 //! Snappy as Kafka has it: blocks behind lengths as xerial's snappy-java writes them, or one raw block.
 
+use milena_wire::counted;
 use snap::raw::{Decoder, Encoder, decompress_len, max_compress_len};
 
 use super::Decompress;
@@ -53,7 +54,7 @@ pub(super) fn decompress(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Re
         let length = i32::from_be_bytes(*length);
         let Some(compressed) = usize::try_from(length).ok().and_then(|length| data[pos + 4..].get(..length)) else {
             let left = data.len() - pos - 4;
-            return Err(Error::malformed(pos, format!("snappy block of {length} bytes, {left} left")));
+            return Err(Error::malformed(pos, format!("snappy block of {}, {left} left", counted(length, "byte"))));
         };
         block(compressed, out, how).map_err(|error| error.shift(pos + 4))?;
         pos += 4 + compressed.len();
@@ -68,7 +69,10 @@ fn block(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Result<()> {
         return Err(Error::malformed(0, "empty snappy block"));
     }
     if size > data.len().saturating_mul(MOST_PER_BYTE) {
-        return Err(Error::malformed(0, format!("snappy block of {} bytes claims to hold {size}", data.len())));
+        return Err(Error::malformed(
+            0,
+            format!("snappy block of {} claims to hold {size}", counted(data.len(), "byte")),
+        ));
     }
     how.room(out, size)?;
     let start = out.len();

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use milena_wire::counted;
 
 use crate::codec::Codec;
 use crate::error::{BatchPlace, Error, ErrorKind, Result};
@@ -56,10 +57,10 @@ impl Batch {
         match batches.next() {
             Some(Ok(_)) if batches.position() < total => Err(Error::malformed(
                 batches.position(),
-                format!("{} bytes behind the batch", total - batches.position()),
+                format!("{} behind the batch", counted(total - batches.position(), "byte")),
             )),
             Some(batch) => batch,
-            None => Err(Error::malformed(0, format!("batch cut off after {total} bytes"))),
+            None => Err(Error::malformed(0, format!("batch cut off after {}", counted(total, "byte")))),
         }
     }
 

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use milena_wire::counted;
 
 use crate::error::{BatchPlace, Error, ErrorKind, Result};
 use crate::layout::{LOG_OVERHEAD, MAGIC, SIZE, i32_at, i64_at, legacy, v2};
@@ -111,7 +112,7 @@ impl Iterator for Batches {
             return self.framing(
                 SIZE,
                 "size",
-                format!("entry of {size} bytes, the smallest has {}", legacy::MIN_SIZE_V0),
+                format!("entry of {}, the smallest has {}", counted(size, "byte"), legacy::MIN_SIZE_V0),
             );
         }
         let total = size as usize + LOG_OVERHEAD;
@@ -139,7 +140,7 @@ impl Iterator for Batches {
         if total < smallest {
             let offset = i64_at(rest, 0);
             let place = BatchPlace { index, base_offset: offset, last_offset: offset, range: start..self.pos };
-            let message = format!("entry of {total} bytes, with magic {magic} it takes {smallest}");
+            let message = format!("entry of {}, with magic {magic} it takes {smallest}", counted(total, "byte"));
             return Some(Err(Error::malformed(start + SIZE, message).in_field("size").in_batch(place)));
         }
         Some(Ok(Batch::new(self.buf.slice(start..self.pos), index, start, self.options)))

@@ -1,4 +1,4 @@
-use milena_wire::varint;
+use milena_wire::{counted, varint};
 
 use crate::error::{Error, Result};
 use crate::view::HeaderRef;
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
 
     #[cold]
     fn too_long(&self, at: usize, length: i32) -> Error {
-        Error::malformed(at, format!("length {length}, but {} bytes left", self.remaining()))
+        Error::malformed(at, format!("length {length}, but {} left", counted(self.remaining(), "byte")))
     }
 
     pub(crate) fn header(&mut self) -> Result<HeaderRef<'a>> {

@@ -1,6 +1,7 @@
 //! Messages of magic 0 and 1, on their own or inside of the wrapper of a compressed set.
 
 use bytes::Bytes;
+use milena_wire::counted;
 
 use crate::codec::Codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ fn parts(source: &Bytes, at: usize, total: usize) -> Result<[Option<&[u8]>; 2]> 
             return Ok(None);
         }
         let part = entry.get(pos..).and_then(|rest| rest.get(..length as usize)).ok_or_else(|| {
-            let message = format!("length {length}, but {} bytes left", total - pos);
+            let message = format!("length {length}, but {} left", counted(total - pos, "byte"));
             Error::malformed(at + pos - 4, message).in_field(field)
         })?;
         pos += part.len();
@@ -106,7 +107,7 @@ fn next_entry(data: &[u8], pos: usize) -> Result<Option<usize>> {
     }
     let size = i32_at(rest, SIZE);
     if size < legacy::MIN_SIZE_V0 as i32 {
-        let message = format!("message of {size} bytes, the smallest has {}", legacy::MIN_SIZE_V0);
+        let message = format!("message of {}, the smallest has {}", counted(size, "byte"), legacy::MIN_SIZE_V0);
         return Err(Error::malformed(pos + SIZE, message).in_field("size"));
     }
     let total = size as usize + LOG_OVERHEAD;

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use milena_wire::counted;
 
 use crate::error::{Error, Result};
 use crate::layout::LOG_APPEND_TIME;
@@ -72,7 +73,7 @@ fn some_headers<'a>(cursor: &mut Cursor<'a>, at: usize, count: i32) -> Result<He
     let left = match usize::try_from(count) {
         Ok(left) if left <= cursor.remaining() => left,
         _ => {
-            let message = format!("{count} headers, but {} bytes left", cursor.remaining());
+            let message = format!("{}, but {} left", counted(count, "header"), counted(cursor.remaining(), "byte"));
             return Err(Error::malformed(at, message).in_field("headers"));
         }
     };
@@ -85,10 +86,11 @@ fn some_headers<'a>(cursor: &mut Cursor<'a>, at: usize, count: i32) -> Result<He
 
 #[cold]
 fn bad_length(at: usize, length: i32, left: usize) -> Error {
-    Error::malformed(at, format!("record of {length} bytes, {left} left")).in_field("length")
+    Error::malformed(at, format!("record of {}, {left} left", counted(length, "byte"))).in_field("length")
 }
 
 #[cold]
 fn left_over(at: usize, left: usize) -> Error {
-    Error::malformed(at, format!("the record's length counts {left} bytes that belong to no field")).in_field("length")
+    let left = counted(left, "byte");
+    Error::malformed(at, format!("the record's length counts {left} in no field")).in_field("length")
 }

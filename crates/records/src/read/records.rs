@@ -1,3 +1,5 @@
+use milena_wire::counted;
+
 use crate::error::{Error, Result};
 use crate::options::Mode;
 use crate::read::batch::Batch;
@@ -110,13 +112,13 @@ impl<'a> Source<'a> {
 
 #[cold]
 fn trailing(pos: usize, payload: &Payload) -> Error {
-    Error::malformed(pos, format!("{} bytes behind the last record", payload.data.len() - pos))
+    Error::malformed(pos, format!("{} behind the last record", counted(payload.data.len() - pos, "byte")))
 }
 
 #[cold]
 fn bad_count(batch: &Batch, count: i32) -> Error {
     let at = batch.start + crate::layout::v2::COUNT;
-    Error::malformed(at, format!("{count} records")).in_field("count").in_batch(batch.place())
+    Error::malformed(at, counted(count, "record")).in_field("count").in_batch(batch.place())
 }
 
 /// The records of a batch, borrowed from it. Made by [`Batch::records`].

@@ -1,6 +1,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use milena_wire::{Error, Reader, Result, UnknownTags};
+use milena_wire::{Error, Reader, Result, UnknownTags, counted};
 use serde_json::{Map, Number, Value};
 
 use super::UNKNOWN_TAGGED_FIELDS;
@@ -169,7 +169,10 @@ impl<'a, T: Trace> Decoder<'a, T> {
         };
         // Typed messages read these in one go; the error is to be the same.
         if *element == Type::Int32 && count.saturating_mul(4) > reader.remaining() {
-            return Err(Error::malformed(start, format!("{count} int32, but {} bytes left", reader.remaining())));
+            return Err(Error::malformed(
+                start,
+                format!("{count} int32, but {} left", counted(reader.remaining(), "byte")),
+            ));
         }
         let mut array = Vec::with_capacity(count.min(RESERVE));
         for index in 0..count {
