@@ -53,8 +53,12 @@ fn frame<H: Message, B: Message>(header: &H, header_version: i16, body: &B, vers
     Ok(writer.into_segments())
 }
 
-/// The header of a request, and the reader at the first byte of the body.
-pub(crate) fn read_request_header(frame: Bytes) -> Result<(RequestHeader, Reader)> {
+/// The header of a request and the body behind it, out of a frame without its size. The key and version may be unknown:
+/// the header is then taken in its newest form.
+///
+/// # Errors
+/// The frame is too short for its header, or the header is not what the protocol says.
+pub fn read_request_header(frame: Bytes) -> Result<(RequestHeader, Bytes)> {
     let decode = |error| ConnectionError::Decode { what: "the header of a request".to_owned(), error };
     let mut peek = Reader::new(frame.clone());
     let (key, version) = (|| Ok((peek.i16()?, peek.i16()?)))().map_err(decode)?;
@@ -62,7 +66,7 @@ pub(crate) fn read_request_header(frame: Bytes) -> Result<(RequestHeader, Reader
     let header_version = ApiKey(key).request_header_version(version);
     let header =
         RequestHeader::read(&mut reader, header_version).map_err(|error| decode(error.within(RequestHeader::NAME)))?;
-    Ok((header, reader))
+    Ok((header, reader.rest()))
 }
 
 /// Reads the tagged fields behind the correlation id of a response.

@@ -34,6 +34,7 @@
 //! | [`ClientConnection`], [`ClientEvent`], [`Answer`] | the side that asks |
 //! | [`ServerConnection`], [`IncomingRequest`] | the side that answers |
 //! | [`FrameBuffer`] | length-prefixed frames out of a stream of bytes |
+//! | [`frame_request`], [`frame_response`], [`read_request_header`] | one frame at a time |
 //! | [`ApiVersions`] | what a broker speaks, and the version to speak with it |
 //! | [`ConnectionError`], [`Foreign`] | what went wrong, and which other protocol it was |
 
@@ -49,6 +50,6 @@ pub use client::{Answer, ClientConfig, ClientConnection, ClientEvent};
 pub use error::{ConnectionError, Result};
 pub use foreign::Foreign;
 pub use frame::{DEFAULT_MAX_FRAME, FrameBuffer};
-pub use header::{frame_request, frame_response};
+pub use header::{frame_request, frame_response, read_request_header};
 pub use server::{IncomingRequest, ServerConfig, ServerConnection};
 pub use versions::ApiVersions;

@@ -119,13 +119,13 @@ impl ServerConnection {
     pub fn poll(&mut self) -> Result<Option<IncomingRequest>> {
         while let Some(frame) = self.frames.next_frame()? {
             let frame_size = frame.len();
-            let (header, mut reader) = read_request_header(frame)?;
+            let (header, body) = read_request_header(frame)?;
             let request = IncomingRequest {
                 api_key: header.request_api_key,
                 api_version: header.request_api_version,
                 correlation_id: header.correlation_id,
                 client_id: header.client_id,
-                body: reader.rest(),
+                body,
                 frame_size,
                 ticket: self.first_ticket + self.slots.len() as u64,
             };

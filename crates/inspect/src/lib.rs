@@ -3,3 +3,39 @@
 //! What a frame, a record, a log segment or a capture of a network holds, with the range of bytes each thing came from,
 //! for the command line, the tap, and tools of others. Nothing here opens a socket; what is read comes as bytes or as
 //! [`std::io::Read`].
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use milena_inspect::conversation::{Conversation, Direction};
+//!
+//! // Heartbeat version 0 of correlation id 7, without the size in front, and its answer: error 27.
+//! let request = b"\0\x0c\0\0\0\0\0\x07\xff\xff\0\x07readers\0\0\0\x03\0\x01m";
+//! let response = b"\0\0\0\x07\0\x1b";
+//!
+//! let mut conversation = Conversation::new();
+//! assert!(conversation.feed(Direction::Request, Duration::ZERO, request[..].into()).is_none());
+//! let exchange = conversation.feed(Direction::Response, Duration::from_millis(3), response[..].into()).unwrap();
+//!
+//! assert_eq!(exchange.head().unwrap().api_key.name(), Some("Heartbeat"));
+//! assert_eq!(exchange.latency(), Some(Duration::from_millis(3)));
+//! assert_eq!(exchange.request_json()?["groupId"], "readers");
+//! assert_eq!(exchange.error_codes()[0].name(), Some("REBALANCE_IN_PROGRESS"));
+//! # Ok::<(), milena_inspect::Unreadable>(())
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`conversation`] | the frames of one connection, each request with its answer |
+//! | [`trace`] | frames in a file, a line of JSON for each |
+//! | [`entity`] | error codes, topics and the like inside of a message |
+//! | [`time`] | moments as text, to the microsecond |
+//! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
+
+pub mod conversation;
+pub mod entity;
+mod part;
+pub mod time;
+pub mod trace;
+
+pub use part::{Part, Unreadable};

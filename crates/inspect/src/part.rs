@@ -1,0 +1,87 @@
+use bytes::Bytes;
+use milena_messages::ApiKey;
+use milena_schema::{Annotated, Decoded, Message, Note, Spec};
+use milena_wire::VersionRange;
+
+/// A message somewhere in bytes, not read yet.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its layout.
+    pub message: &'static Message,
+    /// Its version.
+    pub version: i16,
+    /// Where `bytes` begin in what they were found in: the offsets of errors count from there.
+    pub base: usize,
+    /// The message, and what may follow it.
+    pub bytes: Bytes,
+}
+
+impl Part {
+    /// Reads the message.
+    ///
+    /// # Errors
+    /// The bytes are no such message.
+    pub fn decode(&self) -> Result<Decoded, milena_wire::Error> {
+        self.message.decode(self.bytes.clone(), self.version).map_err(|error| error.shift(self.base))
+    }
+
+    /// Reads the message and tells for each field which bytes it came from, up to where reading failed. Like the errors,
+    /// the ranges count from where `base` does.
+    pub fn annotate(&self) -> Annotated {
+        let Annotated { mut notes, outcome } = self.message.decode_annotated(self.bytes.clone(), self.version);
+        notes.iter_mut().for_each(|note: &mut Note| {
+            note.range = note.range.start + self.base..note.range.end + self.base;
+        });
+        Annotated { notes, outcome: outcome.map_err(|error| error.shift(self.base)) }
+    }
+}
+
+/// Why there is no message to be read.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// The frame names an API key that no release has.
+    #[error("no release has API key {0}")]
+    UnknownApi(i16),
+    /// The frame names a version that no release has.
+    #[error("{api} has no version {version}, released are {released}")]
+    UnknownVersion {
+        /// The API.
+        api: ApiKey,
+        /// The version that the frame names.
+        version: i16,
+        /// Those that there are.
+        released: VersionRange,
+    },
+    /// A bare token of SASL, as it follows SaslHandshake version 0.
+    #[error("a bare token of SASL, which has no header")]
+    SaslToken,
+    /// Which request it answers is not known, and the answer alone does not say what it is.
+    #[error("an answer to a request that was not seen")]
+    NotAsked,
+    /// There is none.
+    #[error("there is no such frame")]
+    Missing,
+    /// The bytes are not what the protocol says.
+    #[error(transparent)]
+    Malformed(#[from] milena_wire::Error),
+}
+
+/// The layouts of header and body, and the version of the header.
+pub(crate) fn layouts(
+    api: ApiKey,
+    version: i16,
+    request: bool,
+) -> Result<(&'static Message, i16, &'static Message), Unreadable> {
+    let spec = Spec::kafka();
+    let known = spec.api(api.0).ok_or(Unreadable::UnknownApi(api.0))?;
+    if !known.versions.contains(version) {
+        return Err(Unreadable::UnknownVersion { api, version, released: known.versions });
+    }
+    let (header, suffix, header_version) = match request {
+        true => ("RequestHeader", "Request", known.request_header_version(version)),
+        false => ("ResponseHeader", "Response", known.response_header_version(version)),
+    };
+    let message = |name: &str| spec.message(name).map_err(|_| Unreadable::UnknownApi(api.0));
+    Ok((message(header)?, header_version, message(&format!("{}{suffix}", known.name))?))
+}
