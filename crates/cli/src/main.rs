@@ -17,6 +17,7 @@ mod laws;
 mod network;
 mod output;
 mod record;
+mod security;
 mod table;
 mod time;
 

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::conversation::Conversation;
 use crate::failure::{Failure, Result};
+use crate::security::Security;
 
 /// Where the cluster is, and how long to try.
 #[derive(Args, Debug)]
@@ -20,12 +21,12 @@ pub(crate) struct Network {
     bootstrap: Vec<String>,
 
     #[command(flatten)]
-    patience: Patience,
+    manner: Manner,
 }
 
-/// How long to try, and how much to say.
+/// How to talk to brokers: how long to try, how much to say, and whether inside of TLS.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Manner {
     /// Give up after this time, such as 500ms, 10s or 2m
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     timeout: Duration,
@@ -33,16 +34,19 @@ pub(crate) struct Patience {
     /// Tell on stderr which frames are sent and received
     #[arg(long, short)]
     verbose: bool,
+
+    #[command(flatten)]
+    security: Security,
 }
 
 impl Network {
     /// A connection to the cluster.
     pub(crate) async fn connect(&self) -> Result<Client> {
-        self.patience.connect(self.bootstrap.clone()).await
+        self.manner.connect(self.bootstrap.clone()).await
     }
 }
 
-impl Patience {
+impl Manner {
     /// A connection to a cluster.
     pub(crate) async fn connect(&self, bootstrap: Vec<String>) -> Result<Client> {
         let observer = self.verbose.then(|| Arc::new(Conversation::to_stderr()) as Arc<dyn Observer>);
@@ -50,25 +54,29 @@ impl Patience {
             // Somebody who set one up before keeps it.
             let _ = tracing_subscriber::fmt().with_writer(io::stderr).without_time().try_init();
         }
-        Ok(Client::connect(self.config(bootstrap, observer)).await?)
+        Ok(Client::connect(self.config(bootstrap, observer)?).await?)
     }
 
     /// The configuration of a client.
-    pub(crate) fn config(&self, bootstrap: Vec<String>, observer: Option<Arc<dyn Observer>>) -> ClientConfig {
-        ClientConfig {
+    ///
+    /// # Errors
+    /// The files of TLS cannot be used.
+    pub(crate) fn config(&self, bootstrap: Vec<String>, observer: Option<Arc<dyn Observer>>) -> Result<ClientConfig> {
+        Ok(ClientConfig {
             bootstrap: bootstrap.into_iter().map(with_port).collect(),
             connect_timeout: self.timeout,
             request_timeout: self.timeout,
             deadline: self.timeout,
             unknown_topic_grace: self.timeout.min(Duration::from_secs(1)),
             observer,
+            tls: self.security.tls()?,
             ..ClientConfig::default()
-        }
+        })
     }
 }
 
 /// Kafka's usual port, for a host without one.
-fn with_port(address: String) -> String {
+pub(crate) fn with_port(address: String) -> String {
     let host_only = !address.contains(':') || address.ends_with(']');
     if host_only { format!("{address}:9092") } else { address }
 }
@@ -118,6 +126,11 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::Connect { cause: ConnectCause::Timeout(_), .. } | Error::Timeout { .. } => {
             Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
         }
+        Error::Connect { cause: ConnectCause::ClosedOnApiVersions, .. } => Some("--tls speaks TLS"),
+        Error::Connect { cause: ConnectCause::Tls(why), .. } if why.contains("certificate") => {
+            Some("--tls-ca names who vouches for the brokers, --tls-name the name in their certificates")
+        }
+        Error::Connect { cause: ConnectCause::Tls(_), .. } => Some("is this the TLS port of the broker?"),
         Error::Connect { cause: ConnectCause::Resolve(_), .. } => Some("check the host in --bootstrap"),
         Error::Broker { code, .. } => match *code {
             ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milena_messages::{ErrorCode, Uuid};
+use milena_transport::Address;
 
-use crate::address::Address;
 use crate::cluster::{Cluster, Topic};
 
 /// What is known of the cluster. Topics are kept from one answer to the next, brokers are those of the last one.

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use milena_connection::ApiVersions;
 use milena_messages::{ApiKey, ErrorCode, Request, VersionRange};
+use milena_transport::{Address, first_of};
 use tokio::time::{Instant, timeout_at};
 
-use crate::address::Address;
 use crate::attempts::rounded;
 use crate::cache::Cache;
 use crate::config::ClientConfig;
 use crate::error::{ConnectCause, Error, Result};
-use crate::link::{Failure, Link, dial, first_of};
+use crate::link::{Failure, Link, dial};
 
 /// A handle to a cluster. Clones share connections and what is known of the cluster.
 ///
@@ -112,7 +112,7 @@ impl Client {
     /// [`Error::Connect`] or [`Error::Connection`] the only one.
     pub async fn connect(config: ClientConfig) -> Result<Self> {
         let bootstrap: Vec<Address> =
-            config.bootstrap.iter().map(|address| Address::parse(address)).collect::<Result<_>>()?;
+            config.bootstrap.iter().map(|address| bootstrap_address(address)).collect::<Result<_>>()?;
         if bootstrap.is_empty() {
             return Err(Error::Invalid("no bootstrap address is given".to_owned()));
         }
@@ -213,7 +213,7 @@ impl Client {
     pub(crate) async fn link_to(&self, to: &Target, deadline: Instant) -> Result<Link> {
         match to {
             Target::Any => self.any_link(deadline).await,
-            Target::Address(address) => self.link(&Address::parse(address)?, deadline).await,
+            Target::Address(address) => self.link(&bootstrap_address(address)?, deadline).await,
             Target::Leader { topic, partition } => {
                 let leader = self.leader(topic, *partition, deadline).await?;
                 self.link(&leader.address, deadline).await
@@ -310,6 +310,10 @@ impl Client {
             reason: format!("a version up to {most} is needed, the broker speaks {theirs}"),
         })
     }
+}
+
+fn bootstrap_address(text: &str) -> Result<Address> {
+    Address::parse(text).map_err(|error| Error::Invalid(format!("bootstrap {error}")))
 }
 
 impl fmt::Debug for Client {

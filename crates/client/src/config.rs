@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
+use milena_transport::Tls;
 
 use crate::observer::Observer;
 
@@ -25,6 +26,8 @@ pub struct ClientConfig {
     /// Brokers to ask first, each as `host:port`, IPv6 addresses in brackets; `localhost:9092` unless said otherwise. One
     /// that answers is enough: the cluster names the others.
     pub bootstrap: Vec<String>,
+    /// Speaks TLS to every broker; plain unless said otherwise. Needs the feature `tls`, which is on by default.
+    pub tls: Option<Tls>,
     /// How this client calls itself; shows in the broker's logs and quotas. `milena` unless said otherwise.
     pub client_id: String,
     /// Most time for one connection, from the look-up of the name until the broker has said which versions it speaks. 10 s
@@ -53,6 +56,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             bootstrap: vec!["localhost:9092".to_owned()],
+            tls: None,
             client_id: "milena".to_owned(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
@@ -70,6 +74,7 @@ impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientConfig")
             .field("bootstrap", &self.bootstrap)
+            .field("tls", &self.tls)
             .field("client_id", &self.client_id)
             .field("connect_timeout", &self.connect_timeout)
             .field("request_timeout", &self.request_timeout)

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use milena_connection::ConnectionError;
 use milena_messages::{ApiKey, ErrorCode};
+use milena_transport::DialError;
 
 /// The result of asking a cluster for something.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -142,6 +143,9 @@ pub enum ConnectCause {
         /// Its text.
         message: String,
     },
+    /// The connection stands, but no agreement on TLS was found.
+    #[error("no TLS: {0}")]
+    Tls(String),
     /// The connection took too long.
     #[error("no connection within {0:?}")]
     Timeout(Duration),
@@ -151,6 +155,17 @@ pub enum ConnectCause {
     /// The peer accepted the connection and did not answer in time when it was asked for its versions.
     #[error("the peer did not say within {0:?} which versions it speaks: {OLD}")]
     SilentOnApiVersions(Duration),
+}
+
+impl From<DialError> for ConnectCause {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::Resolve(why) => Self::Resolve(why),
+            DialError::Io { kind, message } => Self::Io { kind, message },
+            DialError::Tls(why) => Self::Tls(why),
+            error => Self::Io { kind: std::io::ErrorKind::Other, message: error.to_string() },
+        }
+    }
 }
 
 /// What brokers without ApiVersions are.
@@ -210,6 +225,11 @@ impl Error {
     pub(crate) fn connect_io(address: &Arc<str>, error: &std::io::Error) -> Self {
         let cause = ConnectCause::Io { kind: error.kind(), message: error.to_string() };
         Self::Connect { address: Arc::clone(address), cause }
+    }
+
+    /// An error while dialling.
+    pub(crate) fn dial(address: &Arc<str>, error: DialError) -> Self {
+        Self::Connect { address: Arc::clone(address), cause: error.into() }
     }
 
     /// An error of the machine; a version that is not there becomes [`Error::Unsupported`].

@@ -38,6 +38,7 @@
 //! | [`Observer`], [`Frame`], [`Direction`] | every frame as it passes |
 //! | [`Error`], [`ConnectCause`] | what went wrong, where, and whether it may pass |
 //! | [`Record`], [`Header`], [`Codec`] | from `milena-records` |
+//! | [`Tls`], `TlsConfig`, `TlsError` | from `milena-transport`, with the feature `tls` |
 //!
 //! # Time
 //!
@@ -49,7 +50,6 @@
 //!
 //! Every future may be dropped at any time. A request that was sent stays sent, and its answer is dropped when it comes.
 
-mod address;
 mod attempts;
 mod cache;
 mod client;
@@ -71,6 +71,9 @@ pub use config::ClientConfig;
 pub use error::{ConnectCause, Error, Result};
 pub use fetch::{FetchOptions, Fetched};
 pub use milena_records::{Codec, Header, Record};
+pub use milena_transport::Tls;
+#[cfg(feature = "tls")]
+pub use milena_transport::{TlsConfig, TlsError};
 pub use observer::{Direction, Frame, Observer};
 pub use offsets::{FoundOffset, Isolation, OffsetSpec};
 pub use produce::{Acks, ProduceOutcome};

@@ -127,7 +127,7 @@ impl Client {
     ) -> Result<()> {
         let deadline = attempts.request_deadline();
         let mut last = Ok(());
-        let mut rounds: Vec<(crate::address::Address, Vec<usize>)> = Vec::new();
+        let mut rounds: Vec<(milena_transport::Address, Vec<usize>)> = Vec::new();
         for &index in missing.iter() {
             let (topic, partition, _) = wanted[index];
             match self.leader(topic, partition, deadline).await {

@@ -1,1 +1,37 @@
 //! Connections to Kafka brokers over tokio: TCP, and TLS by rustls.
+//!
+//! ```no_run
+//! use milena_transport::{Address, Tls, TlsConfig, dial};
+//!
+//! # async fn letters() -> Result<(), Box<dyn std::error::Error>> {
+//! let tls = Tls::new(&TlsConfig { ca: Some("ca.pem".into()), ..TlsConfig::default() })?;
+//! let stream = dial(&Address::parse("kafka-1:9093")?, Some(&tls)).await?;
+//! # drop(stream);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`Address`] | host and port, with IPv6 in brackets |
+//! | [`dial`], [`DialError`] | a connection, on the first address of the host that answers |
+//! | [`Stream`] | the connection, plain or TLS |
+//! | [`Tls`], [`TlsConfig`], [`TlsError`] | whom to believe, and who to be |
+//! | [`first_of`] | attempts beside each other until one succeeds |
+//!
+//! Nothing here has a time limit of its own: whoever calls wraps a future in one.
+
+mod address;
+mod dial;
+mod race;
+mod stream;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod tls;
+
+pub use address::{Address, AddressError};
+pub use dial::{DialError, dial};
+pub use race::first_of;
+pub use stream::Stream;
+pub use tls::Tls;
+#[cfg(feature = "tls")]
+pub use tls::{TlsConfig, TlsError};

@@ -5,7 +5,7 @@ use milena_schema::{Api, Spec};
 use serde_json::{Value, json};
 
 use crate::failure::Result;
-use crate::network::{Patience, block_on};
+use crate::network::{Manner, block_on};
 use crate::output;
 use crate::table::Table;
 
@@ -40,7 +40,7 @@ pub(crate) struct Apis {
     json: bool,
 
     #[command(flatten)]
-    patience: Patience,
+    manner: Manner,
 }
 
 impl Apis {
@@ -74,7 +74,7 @@ impl Apis {
     /// What we speak beside what a broker does.
     fn compare(self, apis: Vec<&Api>) -> Result {
         let theirs = block_on(async {
-            let client = self.patience.connect(self.bootstrap.clone()).await?;
+            let client = self.manner.connect(self.bootstrap.clone()).await?;
             Ok(client.versions(Target::Any).await?)
         })?;
         // A broker may know APIs that no release we know of has.

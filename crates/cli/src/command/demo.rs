@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::conversation::Conversation;
 use crate::failure::{Failure, Result};
-use crate::network::{Patience, block_on};
+use crate::network::{Manner, block_on};
 use crate::output::{Paint, short};
 
 const EXAMPLES: &str = "Examples:
@@ -46,7 +46,7 @@ pub(crate) struct Demo {
     json: bool,
 
     #[command(flatten)]
-    patience: Patience,
+    manner: Manner,
 }
 
 impl Demo {
@@ -71,7 +71,7 @@ impl Demo {
         };
 
         stage.act("Connect: which versions does the broker speak?")?;
-        let config = self.patience.config(bootstrap, Some(stage.conversation.clone()));
+        let config = self.manner.config(bootstrap, Some(stage.conversation.clone()))?;
         let client = Client::connect(config).await?;
         let result = self.perform(&client, &topic, &stage).await;
         if broker.is_none() {

@@ -38,6 +38,8 @@ pub(super) struct Driver<S> {
     waiting: HashMap<i32, Waiting>,
     /// Requests that get none, with their last byte's distance from the front of `output`.
     flushing: VecDeque<(usize, Waiting)>,
+    /// Whether the stream may hold back bytes that it took, as TLS does.
+    unflushed: bool,
     /// Whether anything but ApiVersions was answered.
     answered: bool,
 }
@@ -53,6 +55,7 @@ enum Happening {
     Command(Option<Command>),
     Read(io::Result<usize>),
     Written(io::Result<usize>),
+    Flushed(io::Result<()>),
     Deadline,
 }
 
@@ -80,6 +83,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             unwritten: 0,
             waiting: HashMap::new(),
             flushing: VecDeque::new(),
+            unflushed: false,
             answered: false,
         }
     }
@@ -96,6 +100,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             let end = match self.happening(None).await {
                 Happening::Read(result) => self.read(result).err(),
                 Happening::Written(result) => self.written(result).err(),
+                Happening::Flushed(result) => self.flushed(result).err(),
                 Happening::Command(_) | Happening::Deadline => None,
             };
             match end {
@@ -156,6 +161,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
                 }
                 Happening::Read(result) => self.read(result),
                 Happening::Written(result) => self.written(result),
+                Happening::Flushed(result) => self.flushed(result),
                 Happening::Deadline => {
                     // A broker that does not answer may be gone for good: what comes next goes over a new connection.
                     commands.close();
@@ -179,7 +185,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
         }
         let roomy = self.unwritten < HIGH_WATER;
         tokio::select! {
-            written = self.writer.write_vectored(&slices[..count]), if count > 0 => Happening::Written(written),
+            done = push(&mut self.writer, &slices[..count]), if count > 0 || self.unflushed => done,
             read = self.reader.read_buf(self.machine.input()) => Happening::Read(read),
             command = next_command(commands), if roomy => Happening::Command(command),
             () = sleep_until_some(deadline) => Happening::Deadline,
@@ -223,6 +229,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             Ok(count) => count,
             Err(error) => return Err(End::Io(error)),
         };
+        self.unflushed = true;
         self.unwritten -= left;
         for (distance, _) in &mut self.flushing {
             *distance = distance.saturating_sub(left);
@@ -241,6 +248,11 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
             }
         }
         Ok(())
+    }
+
+    fn flushed(&mut self, result: io::Result<()>) -> Result<(), End> {
+        self.unflushed = false;
+        result.map_err(End::Io)
     }
 
     fn read(&mut self, result: io::Result<usize>) -> Result<(), End> {
@@ -302,6 +314,14 @@ impl End {
             Self::Io(error) => Error::Closed { address, api, cause: Some(error.to_string()) },
             Self::Machine(error) => Error::machine(&address, error.clone()),
         }
+    }
+}
+
+/// Writes what there is; when there is nothing, what the stream itself holds back.
+async fn push<S: AsyncWrite>(writer: &mut WriteHalf<S>, slices: &[IoSlice<'_>]) -> Happening {
+    match slices {
+        [] => Happening::Flushed(writer.flush().await),
+        slices => Happening::Written(writer.write_vectored(slices).await),
     }
 }
 

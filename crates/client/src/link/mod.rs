@@ -12,7 +12,7 @@ use milena_messages::{ApiKey, Request};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-pub(crate) use dial::{dial, first_of};
+pub(crate) use dial::dial;
 
 use crate::attempts::rounded;
 use crate::error::{Error, Result};

@@ -6,3 +6,5 @@ mod broker;
 mod connect;
 mod produce;
 mod range;
+#[cfg(feature = "tls")]
+mod tls;

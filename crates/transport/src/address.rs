@@ -1,31 +1,53 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-
-/// Host and port of a broker.
-#[derive(Clone, Debug)]
-pub(crate) struct Address {
+/// Host and port of a broker. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
     text: Arc<str>,
     host_len: usize,
     port: u16,
 }
 
+/// Text or numbers that are no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("address `{text}`: {why}")]
+pub struct AddressError {
+    text: String,
+    why: &'static str,
+}
+
 impl Address {
-    /// An address that a broker advertises.
-    pub(crate) fn new(host: &str, port: i32) -> Result<Self> {
-        let Ok(port) = u16::try_from(port) else {
-            return Err(Error::Invalid(format!("the cluster advertises {host} with port {port}, which cannot be")));
-        };
-        let (host, host_len) =
-            if host.contains(':') { (format!("[{host}]"), host.len() + 2) } else { (host.to_owned(), host.len()) };
-        Ok(Self { text: format!("{host}:{port}").into(), host_len, port })
+    /// An address that a broker advertises: a host without brackets, and a port as it stands in messages.
+    ///
+    /// # Errors
+    /// A port that cannot be.
+    pub fn new(host: &str, port: i32) -> Result<Self, AddressError> {
+        let bracketed = host.contains(':');
+        let host = if bracketed { format!("[{host}]") } else { host.to_owned() };
+        match u16::try_from(port) {
+            Ok(port) => Ok(Self { host_len: host.len(), text: format!("{host}:{port}").into(), port }),
+            Err(_) => {
+                Err(AddressError { text: format!("{host}:{port}"), why: "the port is not a number from 0 to 65535" })
+            }
+        }
     }
 
-    /// `host:port`, an IPv6 address in brackets.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    /// Reads `host:port`, an IPv6 address in brackets.
+    ///
+    /// ```
+    /// use milena_transport::Address;
+    ///
+    /// let address = Address::parse("[::1]:9092")?;
+    /// assert_eq!((address.host(), address.port()), ("::1", 9092));
+    /// # Ok::<(), milena_transport::AddressError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No host, no port, a scheme in front, or an IPv6 address without brackets.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
-        let invalid = |why: &str| Err(Error::Invalid(format!("bootstrap address `{text}`: {why}")));
+        let invalid = |why| Err(AddressError { text: text.to_owned(), why });
         if text.contains("://") {
             return invalid("write host:port, without a scheme");
         }
@@ -46,25 +68,25 @@ impl Address {
     }
 
     /// The host without brackets.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         let host = &self.text[..self.host_len];
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
     /// The port.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// `host:port` as errors show it.
-    pub(crate) fn text(&self) -> &Arc<str> {
+    /// `host:port`, an IPv6 address in brackets.
+    pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.pad(&self.text)
     }
 }
 
@@ -90,7 +112,11 @@ mod tests {
     fn addresses_without_a_port_are_refused_with_a_hint() {
         for text in ["", "localhost", "localhost:", ":9092", "localhost:65536", "::1:9092", "kafka://a:1", "[]:1"] {
             let error = Address::parse(text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("bootstrap address `{text}`: ")), "{error}");
+            assert!(error.starts_with(&format!("address `{text}`: ")), "{error}");
         }
+        assert_eq!(
+            Address::new("kafka", -1).unwrap_err().to_string(),
+            "address `kafka:-1`: the port is not a number from 0 to 65535"
+        );
     }
 }
