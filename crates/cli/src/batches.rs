@@ -20,13 +20,15 @@ pub(crate) struct Entry {
 /// What a walk reads, and what it makes of what it finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
-    /// Goes on behind what strict reading refuses, and reads as much of it as can be made out.
+    /// Goes on behind what strict reading refuses.
+    pub(crate) goes_on: bool,
+    /// Reads as much of what strict reading refuses as can be made out.
     pub(crate) tolerant: bool,
     /// Zeros up to the end are room that a broker has set aside, as in the file of a segment.
     pub(crate) segment: bool,
 }
 
-/// Walks from batch to batch. Strict reading ends behind the first batch that it refuses.
+/// Walks from batch to batch, and ends behind the first that strict reading refuses unless it is to go on.
 pub(crate) struct Walk {
     bytes: Bytes,
     manner: Manner,
@@ -99,7 +101,7 @@ impl Iterator for Walk {
                 Entry { index, range, batch: None, refused: Some(error) }
             }
         };
-        self.done = entry.refused.is_some() && !self.manner.tolerant;
+        self.done = entry.refused.is_some() && !self.manner.goes_on;
         Some(entry)
     }
 }

@@ -36,6 +36,11 @@ impl Failure {
         self
     }
 
+    /// What failed, without the hint.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on stderr.
     pub(crate) fn report(self) -> ExitCode {
         if !self.message.is_empty() {

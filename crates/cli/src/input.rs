@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 /// Where the bytes are.
 #[derive(Args, Debug)]
 pub(crate) struct BytesInput {
-    /// The bytes as hex or base64, or - for stdin, which is also where they are read from when nothing is given.
+    /// Files and folders, or the bytes as hex or base64, or - for stdin, where bytes come from when nothing is given.
     ///
     /// Hex may have any spacing, 0x or \x prefixes, colons or commas, and may come as xxd, hexdump -C and tcpdump -x
     /// print it.
@@ -43,34 +43,41 @@ pub(crate) enum InputFormat {
 }
 
 impl BytesInput {
-    /// The bytes.
-    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+    /// The files and folders that are named, in their place or with --file.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        match &self.file {
+            Some(file) if file != Path::new("-") => vec![file.clone()],
+            None if self.text.first().is_some_and(|first| first != "-" && Path::new(first).exists()) => {
+                self.text.iter().map(PathBuf::from).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The bytes of each file, or those of the call or of stdin.
+    pub(crate) fn each(&self) -> Result<Vec<Vec<u8>>> {
+        let paths = self.paths();
+        if !paths.is_empty() {
+            return paths.iter().map(|path| self.of_file(read_all(Some(path))?)).collect();
+        }
         if !self.text.is_empty() && self.text != ["-"] {
             let text = self.text.join(" ");
             return match self.input {
-                InputFormat::Raw => Ok(text.into_bytes()),
-                format => from_text(&text, format),
+                InputFormat::Raw => Ok(vec![text.into_bytes()]),
+                format => from_text(&text, format).map(|bytes| vec![bytes]),
             };
         }
-        let bytes = read_all(self.file.as_deref())?;
+        Ok(vec![self.of_file(read_all(None)?)?])
+    }
+
+    /// A file may hold bytes as they are, or text that stands for them.
+    fn of_file(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
         match (self.input, std::str::from_utf8(&bytes)) {
             (InputFormat::Raw, _) => Ok(bytes),
             (InputFormat::Auto, Ok(text)) if looks_like_text(text) => Ok(from_text(text, self.input).unwrap_or(bytes)),
             (InputFormat::Auto, _) => Ok(bytes),
             (format, Ok(text)) => from_text(text, format),
             (_, Err(_)) => Err(Failure::failed("the input is not text").hint("--input raw takes bytes as they are")),
-        }
-    }
-
-    /// The bytes, or those of the file that stands in their place by name.
-    pub(crate) fn read_or_file(&self) -> Result<Vec<u8>> {
-        let named = match (self.text.as_slice(), &self.file) {
-            ([name], None) if name != "-" && Path::new(name).is_file() => Some(Path::new(name).to_owned()),
-            _ => None,
-        };
-        match named {
-            Some(file) => Self { text: Vec::new(), file: Some(file), input: self.input }.read(),
-            None => self.read(),
         }
     }
 }

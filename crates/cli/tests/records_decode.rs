@@ -96,10 +96,16 @@ fn annotations_go_into_what_is_compressed() {
 #[test]
 fn damage_shows_and_is_a_failure() {
     let damaged = BATCH.replace("02 e9336efb", "02 e9336efc");
-    let outcome = milena(&["decode", "--records", &damaged, COMMIT], b"");
+    let outcome = milena(&["decode", "--records", "--strict", &damaged, COMMIT], b"");
     assert_eq!((outcome.code, outcome.stdout.matches("batch ").count()), (1, 1));
     assert!(outcome.stdout.contains("WRONG") && outcome.stdout.contains("damaged: bad_crc: batches[0].crc"));
-    assert!(outcome.stderr.starts_with("error: batches[0].crc: ") && outcome.stderr.contains("--tolerant"));
+    assert!(outcome.stderr.starts_with("error: batches[0].crc: "));
+
+    let outcome = milena(&["decode", "--records", &damaged, COMMIT], b"");
+    assert_eq!((outcome.code, outcome.stdout.matches("batch ").count()), (1, 2));
+    assert!(outcome.stdout.contains("batch 0  bytes 0..88  offsets 0 to 2") && !outcome.stdout.contains("\"v2\""));
+    assert!(outcome.stdout.contains("damaged: bad_crc") && outcome.stdout.contains("COMMIT"));
+    assert!(outcome.stderr.contains("1 of 2 batches are damaged") && outcome.stderr.contains("--tolerant"));
 
     let outcome = milena(&["decode", "--records", "--tolerant", &damaged, COMMIT], b"");
     assert_eq!((outcome.code, outcome.stdout.matches("batch ").count()), (1, 2));
@@ -147,11 +153,12 @@ fn a_segment_may_end_in_zeros_or_in_half_a_batch() {
 
 #[test]
 fn wrong_calls_end_with_2() {
-    let calls: [&[&str]; 4] = [
+    let calls: [&[&str]; 5] = [
         &["decode", "--records", "--request", "00"],
         &["decode", "--records", "--version", "3", "00"],
         &["decode", "--tolerant", "--request", "00"],
-        &["decode", "00"],
+        &["decode", "--tolerant", "--strict", "--records", "00"],
+        &["decode", "--as", "message", "00"],
     ];
     for call in calls {
         assert_eq!(milena(call, b"").code, 2, "{call:?}");

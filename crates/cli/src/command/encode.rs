@@ -3,7 +3,7 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use milena_schema::{Api, Spec};
 use milena_wire::Writer;
 use serde_json::{Map, Value, json};
@@ -30,6 +30,7 @@ ignorable or has its default, and is an error otherwise; so is a name that the m
 /// several frames.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("subject").args(["message", "request", "response"]).required(true))]
 pub(crate) struct Encode {
     #[command(flatten)]
     subject: Subject,
@@ -88,9 +89,9 @@ impl Encode {
         for json in serde_json::Deserializer::from_slice(&text).into_iter::<Value>() {
             let json = json.map_err(|error| Failure::failed(format!("the input is not JSON: {error}")))?;
             let bytes = match shape {
-                Shape::Message(message, version) => message.encode(&json, version).map_err(Failure::failed)?,
-                Shape::Request => self.frame(json, true)?,
-                Shape::Response => self.frame(json, false)?,
+                Some(Shape::Message(message, version)) => message.encode(&json, version).map_err(Failure::failed)?,
+                Some(Shape::Response) => self.frame(json, false)?,
+                Some(Shape::Request) | None => self.frame(json, true)?,
             };
             self.print(&mut out, &bytes)?;
             documents += 1;

@@ -1,13 +1,12 @@
 //! What `decode` and `encode` are about: a message, or a whole frame of a request or response.
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use milena_schema::{Api, Message, Spec, UnknownName};
 use milena_wire::VersionRange;
 
 use crate::failure::{Failure, Result};
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("subject").args(["message", "request", "response"]).required(true))]
 pub(crate) struct Subject {
     /// A message alone, such as FetchRequest, without header or size
     #[arg(long, short, value_name = "NAME", requires = "version")]
@@ -42,15 +41,17 @@ pub(crate) enum Shape {
 }
 
 impl Subject {
-    pub(crate) fn shape(&self) -> Result<Shape> {
+    /// What the flags say, if they say it.
+    pub(crate) fn shape(&self) -> Result<Option<Shape>> {
         match (&self.message, self.version) {
             (Some(name), Some(version)) => {
                 let message = message(name)?;
                 check_version(version, &message.name, message.versions)?;
-                Ok(Shape::Message(message, version))
+                Ok(Some(Shape::Message(message, version)))
             }
-            _ if self.response => Ok(Shape::Response),
-            _ => Ok(Shape::Request),
+            _ if self.response => Ok(Some(Shape::Response)),
+            _ if self.request => Ok(Some(Shape::Request)),
+            _ => Ok(None),
         }
     }
 

@@ -1,62 +1,86 @@
 mod annotate;
+mod frames;
+mod kind;
 mod part;
 mod records;
+mod segment;
+mod trace;
+
+use std::path::PathBuf;
 
 use bytes::Bytes;
-use clap::Args;
-use milena_messages::ErrorCode;
-use milena_schema::{Api, Spec};
-use serde_json::{Map, Value, json};
+use clap::{ArgGroup, Args};
+use milena_schema::{Api, Message};
 
-use super::subject::{Shape, Subject, body, check_version};
+use super::subject::{Shape, Subject, check_version};
 use crate::failure::{Failure, Result};
-use crate::frame::{self, Frame};
 use crate::input::BytesInput;
-use crate::output;
-use part::{Part, Printer};
+use kind::Kind;
+use part::{Part, Printer, note_leftover};
 use records::Records;
 
 const EXAMPLES: &str = "Examples:
+  milena decode --annotate 0000000e 0012 0000 00000001 0004 72756e65
+  milena decode topic-0/00000000000000000000.log           a file of a broker
+  milena decode trace.jsonl                                what a proxy saved
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
-  milena decode --request 0000000e 0012 0000 00000001 0004 72756e65
   milena decode --response --api ApiVersions --version 0 --file answer.bin
   milena decode --request --annotate --file requests.bin   many frames in a row are fine
   xxd body.bin | milena decode -m MetadataResponse --version 12 --compact
-  milena decode --records 00000000000000000000.log         a segment file, or bytes as hex or base64
-  milena decode --records --tolerant --json --file part.log | jq .crcValid
-  milena decode --records --annotate --file part.log       which byte of a batch means what
+  milena decode --records --tolerant --json part.bin | jq .crcValid
 
-Frames may have their 4-byte size in front or not. Bytes behind a message are not an error in Kafka:
-they are named on stderr, and the exit code is 0. When bytes cannot be understood, the error names
-byte and field, the exit code is 1, and --annotate shows what was read up to there.
+What the bytes are is seen by the name of a file or by the bytes themselves, unless --as, --message,
+--request, --response or --records says it. Frames may have their 4-byte size in front or not. Bytes
+behind a message are not an error in Kafka: they are named on stderr, and the exit code is 0. When
+bytes cannot be understood, the error names byte and field, the exit code is 1, and --annotate shows
+what was read up to there.
 
-With --records each batch is two lines and a table; --json prints a line of JSON for each, in the
-form of `milena codec`. Reading is strict, checksums and all, and ends at what a consumer would
-refuse. A batch that is cut off at the end, or zeros that a broker has set aside, are no error:
-stderr tells of them. Ranges in parentheses count in the decompressed payload.";
+Of records each batch is two lines and a table; --json prints a line of JSON for each, in the form
+of `milena codec`. A batch that a consumer would refuse, checksums and all, is shown as damaged, and
+reading goes on behind it, or ends there with --strict; --tolerant goes into damaged batches too.
+A batch that is cut off at the end, or zeros that a broker has set aside, are no error: stderr tells
+of them. Ranges in parentheses count in the decompressed payload.";
 
 /// Turn bytes into JSON, or show which bytes mean what
 ///
 /// Takes a message alone, or whole frames with their headers; a request names its API and version itself, for a response
 /// both have to be said. The JSON is the form of Kafka's own tools: names in camel case, bytes and records as base64.
 /// `milena encode` takes it back. With --annotate each field stands beside its bytes instead. With --records it shows
-/// batches of records, compressed or not, out of a request or the file of a segment.
+/// batches of records, compressed or not, out of a request or the file of a segment. Without a word about what the bytes
+/// are, the name of the file or the bytes themselves say it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("subject").args(["message", "request", "response", "records"]))]
 pub(crate) struct Decode {
     #[command(flatten)]
     subject: Subject,
 
     /// Record batches and message sets of any magic: the `records` of Produce and Fetch, or a segment file
-    #[arg(long, group = "subject", conflicts_with_all = ["api", "version"])]
+    #[arg(long, conflicts_with_all = ["api", "version"])]
     records: bool,
+
+    /// What the bytes are. auto: by the name of the file, or by the bytes themselves
+    #[arg(long = "as", value_name = "FORMAT", default_value = "auto")]
+    #[arg(conflicts_with_all = ["request", "response", "records"])]
+    kind: Kind,
 
     #[command(flatten)]
     input: BytesInput,
 
-    /// Read on behind damaged batches, and show what can be made out of them
-    #[arg(long, requires = "records", conflicts_with_all = ["message", "request", "response"])]
+    #[command(flatten)]
+    view: View,
+}
+
+/// How to show what is read.
+#[derive(Args, Clone, Copy, Debug)]
+struct View {
+    /// Show what can be made out of damaged batches too
+    #[arg(long, conflicts_with_all = ["message", "request", "response"])]
     tolerant: bool,
+
+    /// End at the first damaged batch
+    #[arg(long, conflicts_with_all = ["message", "request", "response", "tolerant"])]
+    strict: bool,
 
     /// Show the range of bytes, the bytes, name, type and value of each field
     #[arg(long)]
@@ -71,128 +95,91 @@ pub(crate) struct Decode {
     json: bool,
 }
 
+/// What the caller said of the bytes beside their kind.
+#[derive(Default)]
+struct Told {
+    message: Option<(&'static Message, i16)>,
+    /// The API and version that a response answers.
+    answered: Option<(&'static Api, i16)>,
+}
+
 impl Decode {
     pub(crate) fn run(self) -> Result {
-        if self.records {
-            let bytes = self.input.read_or_file()?.into();
-            let Self { tolerant, annotate, .. } = self;
-            return Records { tolerant, annotate, json: self.json || self.compact }.run(bytes);
-        }
-        let shape = self.subject.shape()?;
-        let api = self.subject.api()?;
-        if let (Shape::Request, true) = (shape, api.is_some() || self.subject.version.is_some()) {
-            return Err(Failure::usage("a request frame names its API and version itself")
-                .hint("leave --api and --version out, or use --message for a body without header"));
-        }
-        let answered = match (shape, api, self.subject.version) {
-            (Shape::Response, Some(api), Some(version)) => {
-                check_version(version, &api.name, api.versions)?;
-                Some((api, version))
+        let (kind, told) = self.told()?;
+        let paths = self.input.paths();
+        if kind == Kind::Segment || (kind == Kind::Auto && all_of_segments(&paths)) {
+            if paths.is_empty() {
+                return Err(Failure::usage("which files?").hint("name the folder of a partition, or files of it"));
             }
-            (Shape::Response, ..) => {
-                return Err(Failure::usage("a response does not say what it answers")
-                    .hint("name the API and version of the request with --api and --version"));
-            }
-            _ => None,
+            return segment::run(&paths, self.view);
+        }
+        for bytes in self.input.each()? {
+            self.decode(kind, &told, bytes.into())?;
+        }
+        Ok(())
+    }
+
+    fn decode(&self, kind: Kind, told: &Told, bytes: Bytes) -> Result {
+        let kind = match kind {
+            Kind::Auto => Kind::of_bytes(&bytes).ok_or_else(|| {
+                Failure::failed("these bytes do not say what they are").hint(
+                    "say it: --as frames|records|trace, --message NAME --version N, or --response --api API --version N",
+                )
+            })?,
+            kind => kind,
         };
-        let bytes = Bytes::from(self.input.read()?);
-        let mut printer = Printer::new(self.annotate, self.json, self.compact);
-        let result = match (shape, answered) {
-            (Shape::Message(message, version), _) => {
-                let part = Part { message, version, base: 0, bytes };
-                let result = part.decode(&mut printer);
-                result.and_then(|decoded| {
-                    note_leftover(&part, decoded.leftover);
-                    printer.document(decoded.json)
-                })
-            }
-            (_, answered) => {
-                let frames = match answered {
-                    Some(_) => frame::split(&bytes, |_| true),
-                    None => frame::split(&bytes, frame::begins_with_api),
-                };
-                if frames.is_empty() {
-                    return Err(Failure::failed("there are no bytes to decode"));
-                }
-                frames.iter().try_for_each(|frame| decode_frame(frame, answered, &mut printer))
-            }
+        let View { annotate, json, compact, .. } = self.view;
+        let mut printer = Printer::new(annotate, json, compact);
+        let result = match kind {
+            Kind::Records => return Records { view: self.view }.run(bytes),
+            Kind::Trace => trace::run(&bytes, &mut printer),
+            Kind::Message => message(bytes, told, &mut printer),
+            Kind::Frames | Kind::Segment | Kind::Auto => frames::run(&bytes, told.answered, &mut printer),
         };
         // What was understood shows even if the rest was not.
         printer.finish()?;
         result
     }
-}
 
-fn decode_frame(frame: &Frame, answered: Option<(&'static Api, i16)>, printer: &mut Printer) -> Result {
-    if let Some(size) = frame.size {
-        printer.size(frame.start, size);
-    }
-    let (api, version) = match answered {
-        Some(answered) => answered,
-        None => frame::request_api(&frame.bytes).map_err(|what| {
-            let hint = "--response for answers, --message for a body without header";
-            Failure::failed(format!("this is no request: {what} (at byte {})", frame.base())).hint(hint)
-        })?,
-    };
-    let request = answered.is_none();
-    let (header, header_version) = match request {
-        true => ("RequestHeader", api.request_header_version(version)),
-        false => ("ResponseHeader", api.response_header_version(version)),
-    };
-    let message = Spec::kafka().message(header)?;
-    let mut part = Part { message, version: header_version, base: frame.base(), bytes: frame.bytes.clone() };
-    let header = part.decode(printer).map_err(|failure| cut_off(failure, frame))?;
-    let at = part.bytes.len() - header.leftover;
-    part = Part { message: body(api, request)?, version, base: part.base + at, bytes: part.bytes.slice(at..) };
-    let body = match part.decode(printer) {
-        Ok(body) => body,
-        Err(failure) if !request && api.key == 18 && version > 0 => {
-            return fallback(api, part, printer).map_err(|_| cut_off(failure, frame));
+    /// What the flags say that the bytes are.
+    fn told(&self) -> Result<(Kind, Told)> {
+        if self.records {
+            return Ok((Kind::Records, Told::default()));
         }
-        Err(failure) => return Err(cut_off(failure, frame)),
+        let (api, version) = (self.subject.api()?, self.subject.version);
+        match (self.subject.shape()?, api, version) {
+            (Some(Shape::Message(..)), ..) if !matches!(self.kind, Kind::Auto | Kind::Message) => {
+                Err(Failure::usage("--message goes with --as message alone"))
+            }
+            (Some(Shape::Message(message, version)), ..) => {
+                Ok((Kind::Message, Told { message: Some((message, version)), ..Told::default() }))
+            }
+            (Some(Shape::Request), api, version) if api.is_some() || version.is_some() => {
+                Err(Failure::usage("a request frame names its API and version itself")
+                    .hint("leave --api and --version out, or use --message for a body without header"))
+            }
+            (Some(Shape::Request), ..) => Ok((Kind::Frames, Told::default())),
+            (None, None, None) => Ok((self.kind, Told::default())),
+            (_, Some(api), Some(version)) => {
+                check_version(version, &api.name, api.versions)?;
+                Ok((Kind::Frames, Told { answered: Some((api, version)), ..Told::default() }))
+            }
+            _ => Err(Failure::usage("a response does not say what it answers")
+                .hint("name the API and version of the request with --api and --version")),
+        }
+    }
+}
+
+fn all_of_segments(paths: &[PathBuf]) -> bool {
+    !paths.is_empty() && paths.iter().all(|path| Kind::of_path(path) == Some(Kind::Segment))
+}
+
+fn message(bytes: Bytes, told: &Told, printer: &mut Printer) -> Result {
+    let Some((message, version)) = told.message else {
+        return Err(Failure::usage("which message?").hint("name it with --message and --version"));
     };
-    note_leftover(&part, body.leftover);
-    if let Some(missing) = missing(frame) {
-        eprintln!("note: {missing}");
-    }
-    let mut document = Map::new();
-    document.insert("api".to_owned(), json!(api.name));
-    document.insert("version".to_owned(), json!(version));
-    document.insert("header".to_owned(), header.json);
-    document.insert("body".to_owned(), body.json);
-    printer.document(Value::Object(document))
-}
-
-/// A broker that does not have the version of an ApiVersions request answers at version 0, with an error.
-fn fallback(api: &Api, part: Part, printer: &mut Printer) -> Result {
-    let part = Part { version: 0, ..part };
-    let body = part.decode(printer)?;
-    let refused = body.json["errorCode"] == json!(ErrorCode::UNSUPPORTED_VERSION.0);
-    if !refused {
-        return Err(Failure::failed("no fallback"));
-    }
-    eprintln!("note: the broker refused the version and answered at version 0 (KIP-511)");
-    printer.document(json!({ "api": api.name, "version": 0, "body": body.json }))
-}
-
-/// An error in a frame that is shorter than its size has that for its cause.
-fn cut_off(failure: Failure, frame: &Frame) -> Failure {
-    match missing(frame) {
-        Some(missing) => failure.hint(missing),
-        None => failure,
-    }
-}
-
-fn missing(frame: &Frame) -> Option<String> {
-    let size = frame.size.filter(|size| usize::try_from(*size) != Ok(frame.bytes.len()))?;
-    Some(format!("the frame says that it has {size} bytes, but {} are there", frame.bytes.len()))
-}
-
-fn note_leftover(part: &Part, leftover: usize) {
-    if leftover > 0 {
-        let at = part.bytes.len() - leftover;
-        let bytes = output::short(&output::hex(&part.bytes[at..]), 40);
-        let (count, start) = (output::size(leftover), part.base + at);
-        eprintln!("note: {count} left over behind the message, from byte {start}: {bytes}");
-    }
+    let part = Part { message, version, base: 0, bytes };
+    let decoded = part.decode(printer)?;
+    note_leftover(&part, decoded.leftover);
+    printer.document(decoded.json)
 }

@@ -40,6 +40,16 @@ impl Part {
     }
 }
 
+/// Bytes behind a message are no error, but somebody may wonder.
+pub(super) fn note_leftover(part: &Part, leftover: usize) {
+    if leftover > 0 {
+        let at = part.bytes.len() - leftover;
+        let bytes = output::short(&output::hex(&part.bytes[at..]), 40);
+        let (count, start) = (output::size(leftover), part.base + at);
+        eprintln!("note: {count} left over behind the message, from byte {start}: {bytes}");
+    }
+}
+
 /// Where decoded parts go.
 pub(super) struct Printer {
     out: BufWriter<StdoutLock<'static>>,

@@ -9,6 +9,7 @@ use std::io::Write as _;
 use bytes::Bytes;
 use milena_records::ErrorKind;
 
+use super::View;
 use crate::batch_json::push_entry;
 use crate::batches::{Manner, Walk};
 use crate::failure::{Failure, Result};
@@ -17,9 +18,7 @@ use fields::Fields;
 
 /// How to show what is read.
 pub(super) struct Records {
-    pub(super) tolerant: bool,
-    pub(super) annotate: bool,
-    pub(super) json: bool,
+    pub(super) view: View,
 }
 
 impl Records {
@@ -27,16 +26,18 @@ impl Records {
     pub(super) fn run(&self, bytes: Bytes) -> Result {
         let mut out = output::stdout();
         let mut fields = Fields::new(bytes.clone());
-        let mut walk = Walk::new(bytes.clone(), Manner { tolerant: self.tolerant, segment: true });
+        let View { tolerant, strict, annotate, .. } = self.view;
+        let json = self.view.json || self.view.compact;
+        let mut walk = Walk::new(bytes.clone(), Manner { goes_on: !strict, tolerant, segment: true });
         let (mut batches, mut damaged, mut first) = (0, 0, None);
         let mut goes_on = true;
         for entry in walk.by_ref() {
             let mut fault = entry.refused.as_ref().map(ToString::to_string);
-            if self.annotate {
+            if annotate {
                 layout::entry(&mut fields, &entry);
-            } else if self.json {
+            } else if json {
                 let mut line = Vec::new();
-                let error = push_entry(&mut line, &entry, &bytes, self.tolerant);
+                let error = push_entry(&mut line, &entry, &bytes, tolerant);
                 fault = fault.or(error.map(|error| error["message"].as_str().unwrap_or_default().to_owned()));
                 line.push(b'\n');
                 out.write_all(&line)?;
@@ -44,7 +45,7 @@ impl Records {
                 if batches > 0 {
                     out.write_all(b"\n")?;
                 }
-                listing::entry(&mut out, &entry, self.tolerant)?;
+                listing::entry(&mut out, &entry, tolerant)?;
             }
             // Where sizes make no sense, nobody knows where the next batch begins.
             goes_on = !matches!(&entry.refused, Some(error) if error.kind() == ErrorKind::Framing);
@@ -52,8 +53,8 @@ impl Records {
             damaged += usize::from(fault.is_some());
             first = first.or(fault);
         }
-        if self.annotate {
-            fields.print(&mut out, self.json)?;
+        if annotate {
+            fields.print(&mut out, json)?;
         }
         out.flush()?;
         match first {
@@ -61,18 +62,18 @@ impl Records {
                 tell_end(&mut walk, &bytes);
                 Ok(())
             }
-            Some(fault) if !self.tolerant && goes_on => {
-                Err(Failure::failed(fault).hint("--tolerant reads on, as far as it goes"))
-            }
-            Some(fault) if !self.tolerant => Err(Failure::failed(fault)),
+            Some(fault) if strict => Err(Failure::failed(fault)),
             Some(fault) => {
                 tell_end(&mut walk, &bytes);
-                match (damaged, batches) {
-                    (1, 1) => Err(Failure::failed(fault)),
-                    _ => {
-                        Err(Failure::failed(format!("{damaged} of {batches} batches are damaged, the first: {fault}")))
-                    }
-                }
+                let failure = match (damaged, batches) {
+                    (1, 1) => Failure::failed(fault),
+                    _ => Failure::failed(format!("{damaged} of {batches} batches are damaged, the first: {fault}")),
+                };
+                Err(if goes_on && !tolerant {
+                    failure.hint("--tolerant shows what can be made out of damaged batches")
+                } else {
+                    failure
+                })
             }
         }
     }

@@ -1,0 +1,132 @@
+//! What bytes are: said by the caller, or seen by the name of a file or by what is in it.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use milena_connection::Foreign;
+
+use crate::frame;
+
+/// What bytes can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    /// Look at it
+    Auto,
+    /// Frames of requests and responses, with their sizes in front or one without
+    Frames,
+    /// A message alone, named by --message and --version
+    Message,
+    /// Record batches and message sets of any magic
+    Records,
+    /// Files of a broker's log, or the folder of a partition
+    Segment,
+    /// Frames as JSON lines, as `milena tap` saves them
+    Trace,
+}
+
+/// Endings of the files that a broker keeps for a partition.
+const SEGMENT_FILES: [&str; 7] = ["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint", "metadata"];
+
+/// Files that a broker keeps under one name.
+const SEGMENT_NAMES: [&str; 6] = [
+    "leader-epoch-checkpoint",
+    "meta.properties",
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+];
+
+impl Kind {
+    /// By the name of a file or folder.
+    pub(super) fn of_path(path: &Path) -> Option<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or_default();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        // Anybody may call a file something.log; a broker's begins with an offset of 20 digits.
+        let offset = stem.len() >= 20 && stem.bytes().take(20).all(|byte| byte.is_ascii_digit());
+        let segment = path.is_dir()
+            || SEGMENT_NAMES.contains(&name)
+            || name == "partition.metadata"
+            || (offset && SEGMENT_FILES.contains(&ending));
+        segment.then_some(Self::Segment)
+    }
+
+    /// By what it is.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        if is_trace(bytes) {
+            return Some(Self::Trace);
+        }
+        // Offset 0 of a batch reads as a request of Produce without its size, so the order matters.
+        if Foreign::detect(bytes).is_some() || begins_with_sized_request(bytes) {
+            return Some(Self::Frames);
+        }
+        if is_batch(bytes) {
+            return Some(Self::Records);
+        }
+        frame::begins_with_api(bytes).then_some(Self::Frames)
+    }
+}
+
+fn begins_with_sized_request(bytes: &[u8]) -> bool {
+    let size = bytes.first_chunk().map(|size| i32::from_be_bytes(*size));
+    size.is_some_and(|size| size >= 8) && bytes.get(4..).is_some_and(frame::begins_with_api)
+}
+
+/// Offset, size and a magic that there is. Of one that is cut off the attributes have to make sense as well.
+fn is_batch(bytes: &[u8]) -> bool {
+    let size = bytes.get(8..12).and_then(|size| size.first_chunk()).map_or(0, |size| i32::from_be_bytes(*size));
+    let whole = usize::try_from(size).is_ok_and(|size| size + 12 <= bytes.len());
+    match bytes.get(16) {
+        Some(2) => size >= 49 && (whole || matches!(bytes.get(21..23), Some([0, 0..=0x7f]))),
+        Some(0 | 1) => size >= 14 && whole,
+        _ => false,
+    }
+}
+
+/// A line of JSON that has a frame.
+fn is_trace(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii_start();
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let has = |name: &[u8]| line.windows(name.len()).any(|window| window == name);
+    text.starts_with(b"{") && has(b"\"frame\"") && has(b"\"direction\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_broker_are_known_by_name() {
+        for name in [
+            "00000000000000000000.log",
+            "topic-0/00000000000000000017.timeindex",
+            "leader-epoch-checkpoint",
+            "data/meta.properties",
+            "00000000000000000007-0000000001.checkpoint",
+            "partition.metadata",
+        ] {
+            assert_eq!(Kind::of_path(Path::new(name)), Some(Kind::Segment), "{name}");
+        }
+        for name in ["server.log", "frame.bin", "0000", "dump.hex"] {
+            assert_eq!(Kind::of_path(Path::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_known_by_what_they_begin_with() {
+        let cases: [(&[u8], Option<Kind>); 8] = [
+            (b"\0\0\0\x0a\0\x12\0\0\0\0\0\x01\xff\xff", Some(Kind::Frames)),
+            (b"\0\x12\0\0\0\0\0\x01\xff\xff", Some(Kind::Frames)),
+            (b"\x16\x03\x01\x02\0\x01", Some(Kind::Frames)),
+            (b"HTTP/1.1 400 Bad Request", Some(Kind::Frames)),
+            (b"\0\0\0\0\0\0\0\0\0\0\0\x31\0\0\0\0\x02\0\0\0\0\0\0", Some(Kind::Records)),
+            (b"\0\0\0\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", Some(Kind::Records)),
+            (b" {\"direction\":\"request\",\"frame\":\"\"}\n", Some(Kind::Trace)),
+            (b"\0\x01", None),
+        ];
+        for (bytes, kind) in cases {
+            assert_eq!(Kind::of_bytes(bytes), kind, "{}", bytes.escape_ascii());
+        }
+    }
+}
