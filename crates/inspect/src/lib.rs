@@ -28,6 +28,7 @@
 //! |---|---|
 //! | [`conversation`] | the frames of one connection, each request with its answer |
 //! | [`trace`] | frames in a file, a line of JSON for each |
+//! | [`topic`] | the records of Kafka's own topics |
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`time`] | moments as text, to the microsecond |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
@@ -36,6 +37,7 @@ pub mod conversation;
 pub mod entity;
 mod part;
 pub mod time;
+pub mod topic;
 pub mod trace;
 
 pub use part::{Part, Unreadable};
