@@ -29,10 +29,12 @@
 //! | [`conversation`] | the frames of one connection, each request with its answer |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
+//! | [`blob`] | what members of a group send each other through the broker |
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`time`] | moments as text, to the microsecond |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
 
+pub mod blob;
 pub mod conversation;
 pub mod entity;
 mod part;
