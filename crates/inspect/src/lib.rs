@@ -31,6 +31,7 @@
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
 //! | [`entity`] | error codes, topics and the like inside of a message |
+//! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
 //! | [`time`] | moments as text, to the microsecond |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
 
@@ -38,6 +39,7 @@ pub mod blob;
 pub mod conversation;
 pub mod entity;
 mod part;
+pub mod text;
 pub mod time;
 pub mod topic;
 pub mod trace;
