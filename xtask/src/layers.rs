@@ -65,9 +65,10 @@ const LAYERS: &[Layer] = &[
     Layer { height: 2, name: CONNECTION, ours: Some(&[MESSAGES, WIRE]), others: Others::Only(&["bytes", "thiserror"]) },
     Layer {
         height: 3,
+        // crc32c: snapshots of producers have a checksum of their own.
         name: INSPECT,
         ours: Some(&[CONNECTION, MESSAGES, RECORDS, SCHEMA, WIRE]),
-        others: Others::Only(&["base64", "bytes", "serde_json", "thiserror"]),
+        others: Others::Only(&["base64", "bytes", "crc32c", "serde_json", "thiserror"]),
     },
     Layer { height: 3, name: TRANSPORT, ours: Some(&[WIRE]), others: Others::Any },
     Layer {

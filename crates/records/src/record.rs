@@ -79,8 +79,8 @@ impl Header {
         Self { key: key.into(), value: Some(value.into()) }
     }
 
-    /// The key as text, with U+FFFD for what is not UTF-8, as Java has it.
+    /// The key as text, with U+FFFD for what is not UTF-8.
     pub fn key_str(&self) -> Cow<'_, str> {
-        milena_wire::text_lossy(&self.key)
+        String::from_utf8_lossy(&self.key)
     }
 }

@@ -14,7 +14,6 @@
 //! assert!(reader.decode(Some(key), None).is_deletion());
 //! ```
 
-mod group;
 mod reader;
 mod record;
 

@@ -64,6 +64,16 @@ impl Batch {
         }
     }
 
+    /// The same entry at another place, for readers that hold only a part of their input at a time: it is the `index`th
+    /// entry and begins at byte `start`. [`Batch::place`] and errors name that place.
+    pub fn placed(mut self, index: usize, start: usize) -> Self {
+        // An error that is kept would name the old place.
+        self.payload = OnceLock::new();
+        self.index = index;
+        self.start = start;
+        self
+    }
+
     /// The exact bytes of the whole entry, to pass on unchanged.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes

@@ -6,4 +6,3 @@ pub(crate) mod convert;
 pub(crate) mod message;
 pub(crate) mod message_set;
 pub(crate) mod rewrite;
-mod room;

@@ -18,10 +18,13 @@ use crate::input::BytesInput;
 use kind::Kind;
 use part::{Part, Printer, note_leftover};
 use records::Records;
+use segment::Segments;
 
 const EXAMPLES: &str = "Examples:
   milena decode --annotate 0000000e 0012 0000 00000001 0004 72756e65
-  milena decode topic-0/00000000000000000000.log           a file of a broker
+  milena decode letters-0/00000000000000000000.log         a file of a broker
+  milena decode letters-0 --offsets 100..200 --json        the folder of a partition
+  milena decode data --verify                              all partitions: do the files agree?
   milena decode trace.jsonl                                what a proxy saved
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
   milena decode --response --api ApiVersions --version 0 --file answer.bin
@@ -34,6 +37,10 @@ What the bytes are is seen by the name of a file or by the bytes themselves, unl
 behind a message are not an error in Kafka: they are named on stderr, and the exit code is 0. When
 bytes cannot be understood, the error names byte and field, the exit code is 1, and --annotate shows
 what was read up to there.
+
+Of log folders every file is shown: batches, indexes, snapshots, checkpoints; records of Kafka's own
+topics with their meaning. --json prints a line for each thing, whose `type` says what it is. Memory
+is bounded by the largest batch, at most 128 MiB as it stands and as much decompressed.
 
 Of records each batch is two lines and a table; --json prints a line of JSON for each, in the form
 of `milena codec`. A batch that a consumer would refuse, checksums and all, is shown as damaged, and
@@ -69,6 +76,9 @@ pub(crate) struct Decode {
 
     #[command(flatten)]
     view: View,
+
+    #[command(flatten)]
+    segments: Segments,
 }
 
 /// How to show what is read.
@@ -111,7 +121,11 @@ impl Decode {
             if paths.is_empty() {
                 return Err(Failure::usage("which files?").hint("name the folder of a partition, or files of it"));
             }
-            return segment::run(&paths, self.view);
+            return segment::run(&paths, self.view, self.segments);
+        }
+        if self.segments.is_wanted() {
+            return Err(Failure::usage("--offsets, --time, --key, --headers-only and --verify are for logs")
+                .hint("name the folder of a partition, or files of it; --as segment takes any file for one"));
         }
         for bytes in self.input.each()? {
             self.decode(kind, &told, bytes.into())?;

@@ -66,7 +66,7 @@ fn fault(out: &mut impl Write, word: &str, error: Option<&Error>) -> Result {
 }
 
 /// What there is, and in which form.
-fn head(batch: &Batch) -> String {
+pub(in crate::command::decode) fn head(batch: &Batch) -> String {
     let (first, last) = (base_offset(batch), batch.last_offset());
     let offsets = if first == last { format!("offset {first}") } else { format!("offsets {first} to {last}") };
     let codec = match batch.codec() {
@@ -86,7 +86,7 @@ fn head(batch: &Batch) -> String {
 }
 
 /// The other fields of the header, where they say something.
-fn details(batch: &Batch) -> String {
+pub(in crate::command::decode) fn details(batch: &Batch) -> String {
     let right = if batch.check_crc().is_ok() { "right" } else { "WRONG" };
     let mut parts = vec![format!("crc {:08x} {right}", batch.crc())];
     match batch.timestamp_type() {
@@ -112,11 +112,11 @@ fn details(batch: &Batch) -> String {
     parts.join("  ")
 }
 
-fn when(millis: i64) -> String {
+pub(in crate::command::decode) fn when(millis: i64) -> String {
     if millis == -1 { "-".to_owned() } else { time::format(millis) }
 }
 
-fn row(batch: &Batch, record: &RecordRef) -> Vec<String> {
+pub(in crate::command::decode) fn row(batch: &Batch, record: &RecordRef) -> Vec<String> {
     let (key, value) = match batch.is_control() {
         true => said(&control_json(record)),
         false => (shown(record.key, 30), shown(record.value, 60)),

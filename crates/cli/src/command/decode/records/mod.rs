@@ -2,7 +2,7 @@
 
 mod fields;
 mod layout;
-mod listing;
+pub(super) mod listing;
 
 use std::io::Write as _;
 

@@ -1,0 +1,196 @@
+//! The small files that are text: checkpoints, properties and the state of a quorum.
+
+use milena_schema::Spec;
+use serde_json::Value;
+
+use super::fault::Fault;
+
+/// A line of a `leader-epoch-checkpoint`: where a leader began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochEntry {
+    /// The leader's epoch (KIP-101).
+    pub epoch: i32,
+    /// The first offset that it could write.
+    pub start_offset: i64,
+}
+
+/// A line of a checkpoint of offsets, such as `replication-offset-checkpoint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffsetOf {
+    /// The topic.
+    pub topic: String,
+    /// Which one of the topic, from 0.
+    pub partition: i32,
+    /// What is recorded of it; the file's name says what for.
+    pub offset: i64,
+}
+
+/// The version of checkpoints that there is.
+const CHECKPOINT: &str = "0";
+
+/// Reads a `leader-epoch-checkpoint`. What is wrong with lines stands behind those that could be read. An empty file has
+/// no entries: that is how a broker makes one.
+pub fn read_epochs(text: &[u8]) -> (Vec<EpochEntry>, Vec<Fault>) {
+    checkpoint(text, |line| {
+        let (epoch, start_offset) = line.split_once(' ')?;
+        Some(EpochEntry { epoch: epoch.parse().ok()?, start_offset: start_offset.trim().parse().ok()? })
+    })
+}
+
+/// Reads a checkpoint of offsets. What is wrong with lines stands behind those that could be read.
+pub fn read_offsets(text: &[u8]) -> (Vec<OffsetOf>, Vec<Fault>) {
+    checkpoint(text, |line| {
+        let mut words = line.split(' ');
+        let (topic, partition, offset) = (words.next()?, words.next()?, words.next()?);
+        let entry = OffsetOf {
+            topic: topic.to_owned(),
+            partition: partition.parse().ok()?,
+            offset: offset.trim().parse().ok()?,
+        };
+        words.next().is_none().then_some(entry)
+    })
+}
+
+/// A version, a count, and as many lines.
+fn checkpoint<T>(text: &[u8], parse: impl Fn(&str) -> Option<T>) -> (Vec<T>, Vec<Fault>) {
+    let (mut entries, mut faults, mut count) = (Vec::new(), Vec::new(), None);
+    let mut at = 0;
+    for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let range = at as u64..(at + line.len()) as u64;
+        at += line.len();
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim_end_matches(['\n', '\r']);
+        match index {
+            0 if line == CHECKPOINT => {}
+            0 => {
+                faults.push(Fault::malformed(range, format!("version {line:?}, there is {CHECKPOINT}")));
+                return (entries, faults);
+            }
+            1 => match line.parse::<usize>() {
+                Ok(number) => count = Some(number),
+                Err(_) => faults.push(Fault::malformed(range, format!("{line:?} is no count of lines"))),
+            },
+            _ => match parse(line) {
+                Some(entry) => entries.push(entry),
+                None if line.is_empty() => {}
+                None => faults.push(Fault::malformed(range, format!("{line:?} is no entry"))),
+            },
+        }
+    }
+    let end = text.len() as u64;
+    match count {
+        None if faults.is_empty() && end > 0 => {
+            faults.push(Fault::malformed(end..end, "cut off before the count of lines"))
+        }
+        Some(count) if count != entries.len() => {
+            let message = format!("{} entries, the file counts {count}", entries.len());
+            faults.push(Fault::malformed(end..end, message));
+        }
+        _ => {}
+    }
+    (entries, faults)
+}
+
+/// Reads `meta.properties` (`name=value`, escaped as Java does) and `partition.metadata` (`name: value`).
+pub fn read_properties(text: &[u8]) -> (Vec<(String, String)>, Vec<Fault>) {
+    let (mut properties, mut faults) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let range = at as u64..(at + line.len()) as u64;
+        at += line.len();
+        let Ok(line) = std::str::from_utf8(line) else {
+            faults.push(Fault::malformed(range, "a line that is not UTF-8"));
+            continue;
+        };
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', '!']) {
+            continue;
+        }
+        match line.split_once(['=', ':']) {
+            Some((name, value)) => properties.push((name.trim().to_owned(), unescape(value.trim()))),
+            None => faults.push(Fault::malformed(range, format!("{line:?} is no property"))),
+        }
+    }
+    (properties, faults)
+}
+
+/// Java puts a backslash in front of `:`, `=`, `#` and `!` in values.
+fn unescape(value: &str) -> String {
+    let mut chars = value.chars();
+    let mut text = String::with_capacity(value.len());
+    while let Some(c) = chars.next() {
+        text.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    }
+    text
+}
+
+/// Reads a `quorum-state`, versions 0 and 1 of `QuorumStateData` (KIP-595, KIP-853).
+///
+/// # Errors
+/// No JSON, a version that is not there, or fields that the version does not have.
+pub fn read_quorum_state(text: &[u8]) -> Result<Value, Box<Fault>> {
+    let malformed = |message: String| Box::new(Fault::malformed(0..text.len() as u64, message));
+    let json: Value = serde_json::from_slice(text).map_err(|error| malformed(format!("no JSON: {error}")))?;
+    let mut fields = json.clone();
+    let version = fields.as_object_mut().and_then(|fields| fields.remove("data_version"));
+    let version = version.as_ref().and_then(Value::as_i64).and_then(|version| i16::try_from(version).ok());
+    let version = version.ok_or_else(|| malformed("no data_version".to_owned()))?;
+    let message = Spec::kafka().message("QuorumStateData").map_err(|error| malformed(error.to_string()))?;
+    message.encode(&fields, version).map_err(|error| malformed(error.to_string()))?;
+    Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_read_as_kafka_writes_them() {
+        let (epochs, faults) = read_epochs(b"0\n2\n0 0\n3 1100\n");
+        let entry = |epoch, start_offset| EpochEntry { epoch, start_offset };
+        assert_eq!((epochs, faults), (vec![entry(0, 0), entry(3, 1100)], vec![]));
+        let (offsets, faults) = read_offsets(b"0\n1\n__transaction_state 2 37\n");
+        let entry = OffsetOf { topic: "__transaction_state".into(), partition: 2, offset: 37 };
+        assert_eq!((offsets, faults), (vec![entry], vec![]));
+        assert_eq!(read_offsets(b"0\n0\n"), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_checkpoint_is_said() {
+        let wrong = |text: &[u8]| {
+            let (read, faults) = read_offsets(text);
+            (read.len(), faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(wrong(b""), (0, vec![]));
+        assert_eq!(wrong(b"0\n"), (0, vec!["cut off before the count of lines".into()]));
+        assert_eq!(wrong(b"7\n1\na 0 0\n"), (0, vec!["version \"7\", there is 0".into()]));
+        assert_eq!(wrong(b"0\n2\na 0 0\n"), (1, vec!["1 entries, the file counts 2".into()]));
+        assert_eq!(
+            wrong(b"0\n2\na 0 0\nb c d\n"),
+            (1, vec!["\"b c d\" is no entry".into(), "1 entries, the file counts 2".into()])
+        );
+    }
+
+    #[test]
+    fn properties_are_those_of_java() {
+        let text = b"#\n#Mon Nov 30 10:44:19 UTC 2026\nnode.id=1\ncluster.id=a\\:b\n";
+        let (properties, faults) = read_properties(text);
+        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(properties, [property("node.id", "1"), property("cluster.id", "a:b")]);
+        assert_eq!(faults, []);
+        let (properties, _) = read_properties(b"version: 0\ntopic_id: 2s7UqoytSSmgrx1m2PypaA\n");
+        assert_eq!(properties[1], property("topic_id", "2s7UqoytSSmgrx1m2PypaA"));
+    }
+
+    #[test]
+    fn the_state_of_a_quorum_is_held_against_its_layout() {
+        // What Kafka 4.4 and 3.9 write.
+        let text = br#"{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":0}"#;
+        assert_eq!(read_quorum_state(text).unwrap()["leaderId"], 1);
+        let text = br#"{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}"#;
+        assert_eq!(read_quorum_state(text).unwrap()["votedId"], -1);
+        for wrong in ["", "{}", r#"{"data_version":9}"#, r#"{"leaderId":"me","data_version":0}"#] {
+            assert!(read_quorum_state(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}
