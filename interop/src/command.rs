@@ -1,6 +1,7 @@
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 
 /// A program that has to be installed, and what to say when it is not.
 pub(crate) struct Program {
@@ -33,12 +34,28 @@ impl Program {
     /// Runs a command of this program to its end and gives its output; only its exit status says whether it went well.
     pub(crate) fn run(&self, command: &mut Command, what: &'static str) -> Result<Output> {
         let output = command.output().map_err(|error| self.missing(&error))?;
-        if output.status.success() {
-            return Ok(output);
-        }
-        let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
-        Err(Error::Failed { what, status: output.status.to_string(), output: tail(&text, 30) })
+        succeeded(output, what)
     }
+}
+
+/// The output of a command that ended well; else what it said last.
+pub(crate) fn succeeded(output: Output, what: &'static str) -> Result<Output> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
+    Err(Error::Failed { what, status: output.status.to_string(), output: tail(&text, 40) })
+}
+
+/// Runs a command to its end with a text as its input, and gives its output.
+pub(crate) fn feed(command: &mut Command, input: &str, what: &'static str) -> Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().doing(what)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that ends before it has read all says by its status how it went.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    succeeded(child.wait_with_output().doing(what)?, what)
 }
 
 /// The last lines of a text.
@@ -57,6 +74,12 @@ mod tests {
         let error = program.run(&mut program.command(), "nothing").unwrap_err().to_string();
         assert!(error.starts_with("`no-such-program-here` does not run: "), "{error}");
         assert!(error.ends_with("; install it"), "{error}");
+    }
+
+    #[test]
+    fn what_is_fed_comes_out_of_a_program_that_repeats_it() {
+        let output = feed(&mut Command::new("sort"), "b\na\n", "sorting").unwrap();
+        assert_eq!(output.stdout, b"a\nb\n");
     }
 
     #[test]

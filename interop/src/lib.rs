@@ -14,19 +14,25 @@
 //!
 //! | room | what |
 //! |---|---|
-//! | [`KafkaServer`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
+//! | [`KafkaServer`], [`KafkaRelease`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
 //! | [`python_clients`] | clients that others wrote against a broker |
+//! | [`foreign_writers`] | what others wrote into Apache Kafka, read by the binary `milena` |
 
 mod command;
 mod error;
+mod foreign;
+mod java;
 mod kafka;
+mod maven;
+mod milena;
 mod place;
 mod probe;
 mod python;
 mod suite;
 
 pub use error::{Error, Result};
-pub use kafka::KafkaServer;
+pub use foreign::foreign_writers;
+pub use kafka::{KafkaRelease, KafkaServer};
 pub use python::python_clients;
 pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, line, suite};

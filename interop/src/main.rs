@@ -4,14 +4,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
-use milena_interop::{Error, KafkaServer, Report, line, python_clients, suite};
+use milena_interop::{Error, KafkaRelease, KafkaServer, Report, foreign_writers, line, python_clients, suite};
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
+usage: cargo xtask interop [--only kafka | foreign | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
 
-Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker.
+Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; and lets clients of
+others write into Apache Kafka 4.4, 0.10.2 and 0.10.0, and reads what they wrote with the binary `milena`.
 
-  --only NAME            against one of the two
+  --only NAME            one of the three: the suite against Apache Kafka, clients of others, the embedded broker
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
   --skip-missing         say so and go on where Java or Maven is not installed; without Python it always goes on
   FILTER                 only scenarios whose name contains this";
@@ -20,6 +21,7 @@ Runs the behaviour suite against Apache Kafka, which Maven fetches, and against 
 enum Brokers {
     All,
     Kafka,
+    Foreign,
     Embedded,
     Running(String),
 }
@@ -65,8 +67,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--only" => {
                 options.brokers = match args.next().map(String::as_str) {
                     Some("kafka") => Brokers::Kafka,
+                    Some("foreign") => Brokers::Foreign,
                     Some("embedded") => Brokers::Embedded,
-                    _ => return Err("--only takes `kafka` or `embedded`".into()),
+                    _ => return Err("--only takes `kafka`, `foreign` or `embedded`".into()),
                 }
             }
             "--bootstrap" => {
@@ -87,6 +90,9 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
     }
     if matches!(options.brokers, Brokers::All | Brokers::Kafka) {
         report = report.and(skippable(options, "kafka", kafka(options).await)?);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Foreign) {
+        report = report.and(skippable(options, "foreign", foreign(options).await)?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Embedded) {
         report = report.and(embedded(options).await?);
@@ -116,6 +122,11 @@ async fn kafka(options: &Options) -> milena_interop::Result<Report> {
         eprintln!("the end of Kafka's log:\n{}", kafka.log());
     }
     Ok(report)
+}
+
+async fn foreign(options: &Options) -> milena_interop::Result<Report> {
+    eprintln!("clients of others write into Apache Kafka 4.4, 0.10.2 and 0.10.0, each started when its turn comes");
+    foreign_writers(&KafkaRelease::ALL, &options.filter, &mut std::io::stdout()).await
 }
 
 /// Clients of others, one line for all of them; what they printed only when something is wrong.
@@ -168,6 +179,7 @@ mod tests {
         assert_eq!(parsed(&[]), Ok(all));
         let one = Options { brokers: Brokers::Embedded, skip_missing: true, filter: "fetch".into() };
         assert_eq!(parsed(&["--only", "embedded", "--skip-missing", "fetch"]), Ok(one));
+        assert_eq!(parsed(&["--only", "foreign"]).unwrap().brokers, Brokers::Foreign);
         assert_eq!(parsed(&["--bootstrap", "h:1"]).unwrap().brokers, Brokers::Running("h:1".into()));
         assert!(parsed(&["--only"]).is_err());
         assert!(parsed(&["--only", "zookeeper"]).is_err());

@@ -7,48 +7,47 @@ use milena_messages::{
 };
 use milena_wire::{Reader, Writer};
 
-/// One version that brokers with flexible versions all serve.
-const VERSION: i16 = 3;
 /// Far above any real answer, far below what would hurt.
 const MAX_ANSWER: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Asks the broker at `address` what it serves, over a plain blocking socket.
+/// Asks the broker at `address` what it serves, in a version of ApiVersions that it knows, over a plain blocking socket.
 ///
 /// By hand, below every client: what starts the broker should not hang on the code that the broker is started to test.
-pub(crate) fn api_versions(address: SocketAddr, patience: Duration) -> Result<ApiVersionsResponse> {
+pub(crate) fn api_versions(address: SocketAddr, version: i16, patience: Duration) -> Result<ApiVersionsResponse> {
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    stream.write_all(&request()?)?;
-    answer(&mut stream)
+    stream.write_all(&request(version)?)?;
+    answer(&mut stream, version)
 }
 
-fn request() -> Result<Bytes> {
+fn request(version: i16) -> Result<Bytes> {
     let key = ApiKey::API_VERSIONS;
     let header = RequestHeader {
         request_api_key: key,
-        request_api_version: VERSION,
+        request_api_version: version,
         correlation_id: 1,
         client_id: Some(ByteString::from("milena-interop")),
         ..Default::default()
     };
-    let body = ApiVersionsRequest {
-        client_software_name: "milena-interop".into(),
-        client_software_version: env!("CARGO_PKG_VERSION").into(),
-        ..Default::default()
-    };
+    let mut body = ApiVersionsRequest::default();
+    // The fields came with version 3.
+    if version >= 3 {
+        body.client_software_name = "milena-interop".into();
+        body.client_software_version = env!("CARGO_PKG_VERSION").into();
+    }
     let mut writer = Writer::new();
     writer.i32(0);
-    header.encode(&mut writer, key.request_header_version(VERSION))?;
-    body.encode(&mut writer, VERSION)?;
+    header.encode(&mut writer, key.request_header_version(version))?;
+    body.encode(&mut writer, version)?;
     let len = i32::try_from(writer.len() - 4)?;
     writer.patch_i32(0, len);
     Ok(writer.into_bytes())
 }
 
-fn answer(stream: &mut impl Read) -> Result<ApiVersionsResponse> {
+fn answer(stream: &mut impl Read, version: i16) -> Result<ApiVersionsResponse> {
     let mut len = [0; 4];
     stream.read_exact(&mut len)?;
     let len = usize::try_from(i32::from_be_bytes(len)).unwrap_or(usize::MAX);
@@ -58,11 +57,11 @@ fn answer(stream: &mut impl Read) -> Result<ApiVersionsResponse> {
     let mut frame = vec![0; len];
     stream.read_exact(&mut frame)?;
     let mut reader = Reader::new(frame.into());
-    let header = ResponseHeader::decode(&mut reader, ApiKey::API_VERSIONS.response_header_version(VERSION))?;
+    let header = ResponseHeader::decode(&mut reader, ApiKey::API_VERSIONS.response_header_version(version))?;
     if header.correlation_id != 1 {
         return Err(format!("the answer is to request {}, asked was 1", header.correlation_id).into());
     }
-    let response = ApiVersionsResponse::decode(&mut reader, VERSION)?;
+    let response = ApiVersionsResponse::decode(&mut reader, version)?;
     response.error_code.ok()?;
     Ok(response)
 }
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_request_is_what_kafka_reads() {
-        let bytes = request().unwrap();
+        let bytes = request(3).unwrap();
         assert_eq!(usize::try_from(i32::from_be_bytes(bytes[..4].try_into().unwrap())).unwrap(), bytes.len() - 4);
         // Key 18, version 3, correlation id 1, a client id of 14 letters with a 16-bit length, no tagged fields.
         assert_eq!(&bytes[4..14], &[0, 18, 0, 3, 0, 0, 0, 1, 0, 14]);
@@ -83,23 +82,27 @@ mod tests {
         assert_eq!(bytes[28], 0);
         // A compact string of 14 letters.
         assert_eq!(bytes[29], 15);
+        // Version 0: the header ends with the client id, and there is no body.
+        let bytes = request(0).unwrap();
+        assert_eq!(&bytes[..12], &[0, 0, 0, 24, 0, 18, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(bytes.len(), 28);
     }
 
     #[test]
     fn an_answer_is_read_and_another_protocol_is_not() {
         // Length, correlation id 1, no error, one API (18, 0 to 4, no tags), no delay, no tags.
         let good = [0, 0, 0, 19, 0, 0, 0, 1, 0, 0, 2, 0, 18, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0];
-        let response = answer(&mut &good[..]).unwrap();
+        let response = answer(&mut &good[..], 3).unwrap();
         assert_eq!(response.api_keys.len(), 1);
-        let error = answer(&mut &b"HTTP/1.1 400 Bad Request\r\n"[..]).unwrap_err().to_string();
+        let error = answer(&mut &b"HTTP/1.1 400 Bad Request\r\n"[..], 3).unwrap_err().to_string();
         assert!(error.ends_with("is not Kafka's"), "{error}");
-        assert!(answer(&mut &good[..22]).is_err());
+        assert!(answer(&mut &good[..22], 3).is_err());
     }
 
     #[test]
     fn a_listener_that_says_nothing_costs_no_more_than_the_patience() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        assert!(api_versions(address, Duration::from_millis(50)).is_err());
+        assert!(api_versions(address, 3, Duration::from_millis(50)).is_err());
     }
 }

@@ -14,21 +14,21 @@ use crate::place;
 const PACKAGES: [&str; 5] =
     ["kafka-python==3.0.12", "confluent-kafka==2.16.1", "lz4==4.4.5", "python-snappy==0.7.3", "zstandard==0.25.0"];
 
-/// Runs `interop/clients/python_clients.py` against the broker at `bootstrap`; gives what it printed.
+/// Runs `interop/clients/python/each_other.py` against the broker at `bootstrap`; gives what it printed.
 ///
 /// # Errors
 /// Python is not installed, the packages cannot be fetched, or a client did not get what it should.
 pub fn python_clients(bootstrap: &str) -> Result<String> {
-    let python = environment()?;
-    let script = place::root().join("interop/clients/python_clients.py");
-    let mut command = Command::new(&python);
-    command.arg(&script).args(["--bootstrap", bootstrap]).env("PYTHONDONTWRITEBYTECODE", "1");
-    let output = command.output().on(&python)?;
-    let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
-    if output.status.success() {
-        return Ok(text);
-    }
-    Err(Error::Failed { what: "python_clients.py", status: output.status.to_string(), output: tail(&text, 40) })
+    let mut command = python_client("each_other.py")?;
+    let output = PYTHON.run(command.args(["--bootstrap", bootstrap]), "each_other.py")?;
+    Ok([String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat())
+}
+
+/// A command that runs a program of `interop/clients/python`.
+pub(crate) fn python_client(script: &str) -> Result<Command> {
+    let mut command = Command::new(environment()?);
+    command.arg(place::root().join("interop/clients/python").join(script)).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(command)
 }
 
 /// The interpreter of a virtual environment that has the packages; made at the first call and kept.

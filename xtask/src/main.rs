@@ -90,8 +90,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "interop",
-        args: "[--only kafka|embedded] [..]",
-        summary: "the behaviour suite against Apache Kafka and the embedded broker; --help for more",
+        args: "[--only NAME] [..]",
+        summary: "the behaviour suite against Apache Kafka and the embedded broker, and clients of others; --help for more",
         run: |root, args| process::package(root, "milena-interop", &[], args),
     },
     Command {

@@ -6,8 +6,8 @@ use milena_messages::{ApiKey, ErrorCode};
 use milena_records::Batches;
 use serde_json::{Map, Value};
 
-use crate::input::from_base64;
 use crate::output::{short, size};
+use milena_inspect::text::from_base64;
 
 /// Elements of an array that are shown.
 const ELEMENTS: usize = 3;

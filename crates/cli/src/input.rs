@@ -1,12 +1,10 @@
-//! How bytes come in: from the command line, a file or stdin; as hex of many tastes, base64, or as they are.
+//! How bytes come in: from the command line, a file or stdin; written down in some form, or as they are.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::alphabet::{STANDARD, URL_SAFE};
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use clap::{Args, ValueEnum};
+use milena_inspect::text::{self, Form};
 
 use crate::failure::{Failure, Result};
 
@@ -15,8 +13,8 @@ use crate::failure::{Failure, Result};
 pub(crate) struct BytesInput {
     /// Files and folders, or the bytes as hex or base64, or - for stdin, where bytes come from when nothing is given.
     ///
-    /// Hex may have any spacing, 0x or \x prefixes, colons or commas, and may come as xxd, hexdump -C and tcpdump -x
-    /// print it.
+    /// Hex may have any spacing, prefixes and punctuation, and may come as xxd, hexdump, od, tcpdump -x and Wireshark
+    /// print it. Strings of C and Python and arrays of numbers are taken too.
     #[arg(value_name = "BYTES", conflicts_with = "file")]
     text: Vec<String>,
 
@@ -24,7 +22,7 @@ pub(crate) struct BytesInput {
     #[arg(long, short, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// What the bytes look like. auto: hex if it can be hex, else base64, else the bytes as they are
+    /// What the bytes look like. auto: hex if it can be hex, else base64 or a string, else the bytes as they are
     #[arg(long, short, value_name = "FORMAT", default_value = "auto")]
     input: InputFormat,
 }
@@ -38,6 +36,8 @@ pub(crate) enum InputFormat {
     Hex,
     /// Standard or URL-safe, with or without padding
     Base64,
+    /// A string with escapes, such as \x00\x12abc
+    Escaped,
     /// The bytes as they are
     Raw,
 }
@@ -62,9 +62,15 @@ impl BytesInput {
         }
         if !self.text.is_empty() && self.text != ["-"] {
             let text = self.text.join(" ");
-            return match self.input {
-                InputFormat::Raw => Ok(vec![text.into_bytes()]),
-                format => from_text(&text, format).map(|bytes| vec![bytes]),
+            return match self.input.form() {
+                None => Ok(vec![text.into_bytes()]),
+                Some(form) => match text::parse(&text, form) {
+                    Ok(bytes) => Ok(vec![bytes]),
+                    Err(error) => Err(Failure::failed(error).hint(match self.text.as_slice() {
+                        [name] if name.contains(['.', '/']) => "if this is the name of a file, there is no such file",
+                        _ => "--input hex|base64|escaped|raw says what it is",
+                    })),
+                },
             };
         }
         Ok(vec![self.of_file(read_all(None)?)?])
@@ -72,12 +78,25 @@ impl BytesInput {
 
     /// A file may hold bytes as they are, or text that stands for them.
     fn of_file(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        match (self.input, std::str::from_utf8(&bytes)) {
-            (InputFormat::Raw, _) => Ok(bytes),
-            (InputFormat::Auto, Ok(text)) if looks_like_text(text) => Ok(from_text(text, self.input).unwrap_or(bytes)),
-            (InputFormat::Auto, _) => Ok(bytes),
-            (format, Ok(text)) => from_text(text, format),
+        let Some(form) = self.input.form() else { return Ok(bytes) };
+        match (form, std::str::from_utf8(&bytes)) {
+            (Form::Auto, Ok(text)) if text::is_text(&bytes) => Ok(text::parse(text, form).unwrap_or(bytes)),
+            (Form::Auto, _) => Ok(bytes),
+            (form, Ok(text)) => text::parse(text, form).map_err(Failure::failed),
             (_, Err(_)) => Err(Failure::failed("the input is not text").hint("--input raw takes bytes as they are")),
+        }
+    }
+}
+
+impl InputFormat {
+    /// How the bytes are written down; `None` when they are not.
+    fn form(self) -> Option<Form> {
+        match self {
+            Self::Auto => Some(Form::Auto),
+            Self::Hex => Some(Form::Hex),
+            Self::Base64 => Some(Form::Base64),
+            Self::Escaped => Some(Form::Escaped),
+            Self::Raw => None,
         }
     }
 }
@@ -95,127 +114,5 @@ pub(crate) fn read_all(path: Option<&Path>) -> Result<Vec<u8>> {
                 Err(error) => Err(Failure::failed(format!("cannot read stdin: {error}"))),
             }
         }
-    }
-}
-
-fn looks_like_text(text: &str) -> bool {
-    !text.trim().is_empty() && text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
-}
-
-fn from_text(text: &str, format: InputFormat) -> Result<Vec<u8>> {
-    let hex = match format {
-        InputFormat::Base64 => return from_base64(text).ok_or_else(|| Failure::failed("this is not base64")),
-        _ => from_hex_dump(text),
-    };
-    match (hex, format) {
-        (Ok(bytes), _) => Ok(bytes),
-        (Err(error), InputFormat::Hex) => Err(Failure::failed(error)),
-        (Err(error), _) => from_base64(text).ok_or_else(|| {
-            Failure::failed(format!("the input is neither hex nor base64: as hex, {error}"))
-                .hint("--input hex|base64|raw says what it is")
-        }),
-    }
-}
-
-/// Base64 of either alphabet, padded or not; spaces do not matter.
-pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
-    const CONFIG: GeneralPurposeConfig =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let text: String = text.split_ascii_whitespace().collect();
-    let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
-    GeneralPurpose::new(alphabet, CONFIG).decode(text).ok()
-}
-
-/// Hex without anything between the digits.
-///
-/// # Errors
-/// What is wrong and at which character.
-pub(crate) fn from_hex(text: &str) -> std::result::Result<Vec<u8>, String> {
-    let digits = text.as_bytes();
-    let mut bytes = Vec::with_capacity(digits.len() / 2);
-    let pairs = digits.chunks_exact(2);
-    let even = pairs.remainder().is_empty();
-    for (index, pair) in pairs.enumerate() {
-        match (digit(pair[0]), digit(pair[1])) {
-            (Some(high), Some(low)) => bytes.push(high << 4 | low),
-            (high, _) => {
-                let at = 2 * index + usize::from(high.is_some());
-                let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\u{fffd}');
-                return Err(format!("{found:?} at character {at} is not a hex digit"));
-            }
-        }
-    }
-    match even {
-        true => Ok(bytes),
-        false => Err(format!("{} hex digits make no whole bytes", digits.len())),
-    }
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).map(|digit| digit as u8)
-}
-
-/// Hex of many tastes.
-fn from_hex_dump(text: &str) -> std::result::Result<Vec<u8>, String> {
-    let canonical = text.lines().any(|line| line.trim_end().ends_with('|'));
-    let mut digits = String::with_capacity(text.len());
-    for line in text.lines() {
-        let mut line = line.trim();
-        if canonical {
-            // hexdump -C: offset, bytes, the characters between bars. The last line is an offset alone.
-            line = line.split('|').next().unwrap_or_default();
-            line = line.split_once(' ').map_or("", |(_, bytes)| bytes);
-        } else if let Some((offset, bytes)) = line.split_once(": ") {
-            // xxd and tcpdump: offset, colon, bytes, two spaces, the characters.
-            if offset.chars().all(|c| c.is_ascii_hexdigit() || c == 'x') {
-                line = bytes.trim_start().split("  ").next().unwrap_or_default();
-            }
-        }
-        for word in line.split(|c: char| c.is_whitespace() || ",:;'\"[](){}".contains(c)) {
-            let word = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);
-            digits.extend(word.split("\\x"));
-        }
-    }
-    from_hex(&digits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hex_may_come_in_many_tastes() {
-        let dumps = [
-            "0012ff61",
-            "00 12 FF 61",
-            "0x00, 0x12, 0xff, 0x61",
-            "0x0012ff61",
-            "00:12:ff:61",
-            r"\x00\x12\xff\x61",
-            "[0x00,0x12,0xff,0x61]",
-            "00000000: 0012 ff61                                ...a",
-            "\t0x0000:  0012 ff61                                ...a",
-            "00000000  00 12 ff 61                                       |...a|\n00000004\n",
-        ];
-        for dump in dumps {
-            assert_eq!(from_text(dump, InputFormat::Auto).unwrap(), [0, 0x12, 0xff, b'a'], "{dump}");
-        }
-    }
-
-    #[test]
-    fn base64_may_be_of_either_alphabet() {
-        for text in ["//79+w==", "//79+w", "__79-w", "//79\n+w=="] {
-            assert_eq!(from_text(text, InputFormat::Auto).unwrap(), [0xff, 0xfe, 0xfd, 0xfb], "{text}");
-        }
-        // What can be both is hex, unless said otherwise.
-        assert_eq!(from_text("abcd", InputFormat::Auto).unwrap(), [0xab, 0xcd]);
-        assert_eq!(from_text("abcd", InputFormat::Base64).unwrap(), [0x69, 0xb7, 0x1d]);
-    }
-
-    #[test]
-    fn errors_of_hex_name_the_character() {
-        assert_eq!(from_hex("00g0").unwrap_err(), "'g' at character 2 is not a hex digit");
-        assert_eq!(from_hex("0ž00").unwrap_err(), "'ž' at character 1 is not a hex digit");
-        assert_eq!(from_hex("000").unwrap_err(), "3 hex digits make no whole bytes");
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use milena_client::{Header, Record};
 use serde_json::{Map, Value, json};
 
-use crate::input::from_base64;
+use milena_inspect::text::from_base64;
 
 /// A record and where it is.
 pub(crate) fn to_json(topic: &str, partition: i32, record: &Record) -> Value {

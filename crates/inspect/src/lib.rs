@@ -29,15 +29,19 @@
 //! | [`conversation`] | the frames of one connection, each request with its answer |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
+//! | [`blob`] | what members of a group send each other through the broker |
 //! | [`segment`] | log folders and the files in them: batches, indexes, snapshots, checkpoints |
 //! | [`entity`] | error codes, topics and the like inside of a message |
+//! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
 //! | [`time`] | moments as text, to the microsecond |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
 
+pub mod blob;
 pub mod conversation;
 pub mod entity;
 mod part;
 pub mod segment;
+pub mod text;
 pub mod time;
 pub mod topic;
 pub mod trace;

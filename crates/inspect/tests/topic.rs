@@ -1,6 +1,7 @@
 //! Records of Kafka's own topics, those that nobody should meet included.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use base64::Engine as _;
 use milena_inspect::topic::{Content, Reader, TopicRecord};
 
 /// Hex with any spacing.
@@ -155,4 +156,29 @@ fn the_remote_log_counts_for_itself() {
     assert_eq!(read("__cluster_metadata", "", value).name, Some("TopicRecord"), "each log counts for itself");
     assert_eq!(Reader::for_topic("letters"), None);
     assert_eq!(Reader::topics().len(), 5);
+}
+
+#[test]
+fn a_version_in_front_of_each_member_is_redpandas() {
+    // A worker of Connect as Redpanda stored it: issue 799 of franz-go.
+    let value = "\
+        AAMAB2Nvbm5lY3QAAAAJAAlzZXNzaW9uZWQAPGNvbm5lY3QtMTcyLjIzLjAuNTo4MDgzLTRhNjQ2YTJjLTQ5YjMtNDE4ZC05MjJlLWY4ZDdkMj\
+        k4MTRjYgAAAZEZRlAJAAAAAQADADxjb25uZWN0LTE3Mi4yMy4wLjU6ODA4My00YTY0NmEyYy00OWIzLTQxOGQtOTIyZS1mOGQ3ZDI5ODE0Y2L/\
+        /wAXY29ubmVjdC0xNzIuMjMuMC41OjgwODMACjE3Mi4yMy4wLjUAAOpgAAAnEAAAAJYAAgAXaHR0cDovLzE3Mi4yMy4wLjU6ODA4My8AAAAAAA\
+        AAMQAAAG8AAgAAADxjb25uZWN0LTE3Mi4yMy4wLjU6ODA4My0wNDhmYzNkNC1lZTJkLTQ1NDgtYWIzYi01MWI1NWFjNDQxZjcAF2h0dHA6Ly8x\
+        NzIuMjMuMC41OjgwODMvAAAAAAAAAC0AAAAAAAAAAAAAAAAAAABvAAIAAAA8Y29ubmVjdC0xNzIuMjMuMC41OjgwODMtNGE2NDZhMmMtNDliMy\
+        00MThkLTkyMmUtZjhkN2QyOTgxNGNiABdodHRwOi8vMTcyLjIzLjAuNTo4MDgzLwAAAAAAAAAxAAAAAAAAAAAAAAAA";
+    let value = base64::engine::general_purpose::STANDARD.decode(value).unwrap();
+    let record = Reader::for_topic(OFFSETS).unwrap().decode(Some(&hex("0002 0001 67")), Some(&value));
+    let json = record.value.json().unwrap();
+    assert_eq!((&json["protocol"], &json["generation"]), (&"sessioned".into(), &9.into()));
+    let member = &json["members"][0];
+    assert_eq!((&member["clientHost"], &member["sessionTimeout"]), (&"172.23.0.5".into(), &10_000.into()));
+    assert_eq!(record.notes, ["the version stands in front of each member too, as Redpanda writes it"]);
+
+    let [(path, subscription), (_, assignment)] = &record.blobs[..] else { panic!("{:?}", record.blobs) };
+    assert_eq!((path.as_str(), subscription.version), ("members[0].subscription", 2));
+    assert_eq!((&subscription.json["url"], subscription.leftover), (&"http://172.23.0.5:8083/".into(), 0));
+    assert_eq!(subscription.inner[0].1.json["configOffset"], 45);
+    assert_eq!((&assignment.json["configOffset"], &assignment.json["delay"]), (&49.into(), &0.into()));
 }

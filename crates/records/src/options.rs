@@ -2,7 +2,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Accept what Kafka accepts and refuse what it refuses. Stricter in one point: data behind the first frame of an
-    /// LZ4 payload, which Kafka loses without a word, is an error.
+    /// LZ4 payload, which Kafka loses without a word, is an error. And earlier in another: a payload is decompressed as a
+    /// whole before its first record is given, where Kafka gives records up to the fault; both refuse the batch. The
+    /// list of all differences is `conformance/deviations.md`, and a test holds it to be complete.
     #[default]
     Strict,
     /// Show as much as can be made out, for tools that look at broken data. Reading goes as far as the bytes carry and

@@ -79,8 +79,8 @@ impl Header {
         Self { key: key.into(), value: Some(value.into()) }
     }
 
-    /// The key as text, with U+FFFD for what is not UTF-8.
+    /// The key as text, with U+FFFD for what is not UTF-8, as Java has it.
     pub fn key_str(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.key)
+        milena_wire::text_lossy(&self.key)
     }
 }

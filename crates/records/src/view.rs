@@ -118,8 +118,8 @@ pub struct HeaderRef<'a> {
 }
 
 impl<'a> HeaderRef<'a> {
-    /// The key as text, with U+FFFD for what is not UTF-8.
+    /// The key as text, with U+FFFD for what is not UTF-8, as Java has it.
     pub fn key_str(&self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.key)
+        milena_wire::text_lossy(self.key)
     }
 }

@@ -60,6 +60,12 @@ fn writing_allocates_by_the_batch_and_not_by_the_record() {
     };
     fill();
     assert_eq!(measure(fill).count_total, 0);
+
+    // The first record, the rest, and what makes bytes of them.
+    let records = vec![record; 1000];
+    let info = measure(|| drop(encode(&records, Codec::None).unwrap()));
+    assert!(info.count_total <= 4, "{}", info.count_total);
+    assert!(info.bytes_total <= 150_000, "{}", info.bytes_total);
 }
 
 /// What opening the batch of these bytes costs at most at one time, and what it gives.

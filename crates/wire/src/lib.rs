@@ -44,6 +44,7 @@ pub use bytes::Bytes;
 pub use bytestring::ByteString;
 pub use error::{At, Error, ErrorKind, Result, counted};
 pub use fixed::{Fixed, MAX_FIXED_BYTES};
+pub use lossy::text_lossy;
 pub use reader::{Limits, Reader};
 pub use smallvec::{SmallVec, smallvec};
 pub use tag::{UnknownTag, UnknownTags};

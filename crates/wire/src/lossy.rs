@@ -1,8 +1,17 @@
 //! Text that is not UTF-8.
 
-/// UTF-8 as Java's decoder sees it: each malformed part becomes U+FFFD, and an encoded surrogate (ED A0..BF xx, also a
-/// cut one) becomes a single one, where Rust would put three.
-pub(crate) fn java_lossy(mut bytes: &[u8]) -> String {
+use std::borrow::Cow;
+
+/// Bytes as text, with U+FFFD for what is not UTF-8, in the places where Java's decoder puts it: an encoded surrogate
+/// (ED A0..BF xx, also a cut one) becomes a single one, where [`String::from_utf8_lossy`] puts three.
+pub fn text_lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(java_lossy(bytes)),
+    }
+}
+
+fn java_lossy(mut bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     loop {
         match std::str::from_utf8(bytes) {

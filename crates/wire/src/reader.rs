@@ -3,7 +3,7 @@ use bytestring::ByteString;
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::fixed::Fixed;
-use crate::lossy::java_lossy;
+use crate::lossy::text_lossy;
 use crate::tag::{UnknownTag, UnknownTags};
 use crate::uuid::Uuid;
 use crate::{MAX_STRING_BYTES, varint};
@@ -250,7 +250,7 @@ impl Reader {
         Ok(ByteString::try_from(bytes).unwrap_or_else(|_| {
             // Java replaces what is not UTF-8 and goes on; real clients rely on brokers doing so.
             let bytes = &self.buf[self.pos - len as usize..self.pos];
-            ByteString::from(java_lossy(bytes))
+            ByteString::from(text_lossy(bytes).into_owned())
         }))
     }
 

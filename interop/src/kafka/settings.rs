@@ -35,20 +35,55 @@ share.coordinator.state.topic.num.partitions=5
     )
 }
 
+/// The text of `server.properties` of a release that keeps its state in ZooKeeper.
+pub(super) fn old_server_properties(client_port: u16, zookeeper_port: u16, data: &Path) -> String {
+    let data = data.display().to_string().replace('\\', "/");
+    format!(
+        "broker.id=1
+listeners=PLAINTEXT://127.0.0.1:{client_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{client_port}
+zookeeper.connect=127.0.0.1:{zookeeper_port}
+zookeeper.connection.timeout.ms=60000
+log.dirs={data}
+num.network.threads=2
+num.io.threads=4
+log.cleaner.dedupe.buffer.size=16777216
+controlled.shutdown.enable=false
+delete.topic.enable=true
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=5
+"
+    )
+}
+
+/// The text of ZooKeeper's own settings.
+pub(super) fn zookeeper_properties(port: u16, folder: &Path) -> String {
+    let folder = folder.display().to_string().replace('\\', "/");
+    format!(
+        "dataDir={folder}/zookeeper\nclientPort={port}\nclientPortAddress=127.0.0.1\ntickTime=2000\nmaxClientCnxns=0\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_line_is_a_setting_and_none_comes_twice() {
-        let text = server_properties(1234, 1235, Path::new("somewhere"));
-        let mut keys: Vec<&str> = text.lines().map(|line| line.split_once('=').unwrap().0).collect();
-        let count = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
-        assert_eq!(keys.len(), count);
-        assert!(text.contains("CLIENT://127.0.0.1:1234,"));
-        assert!(text.contains("log.dirs=somewhere\n"));
+        let data = Path::new("somewhere");
+        for text in [
+            server_properties(1234, 1235, data),
+            old_server_properties(1234, 1235, data),
+            zookeeper_properties(1235, data),
+        ] {
+            let mut keys: Vec<&str> = text.lines().map(|line| line.split_once('=').unwrap().0).collect();
+            let count = keys.len();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), count);
+            assert!(text.contains("1235"), "{text}");
+            assert!(text.contains("somewhere"), "{text}");
+        }
     }
 
     #[test]

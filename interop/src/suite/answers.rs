@@ -14,7 +14,7 @@ pub(super) async fn api_versions_are_told(target: Target) -> Outcome {
     let response = tokio::task::spawn_blocking(move || {
         let first = target.bootstrap.split(',').next().unwrap_or_default();
         let address = first.to_socket_addrs()?.next().ok_or("the name has no address")?;
-        probe::api_versions(address, Duration::from_secs(10))
+        probe::api_versions(address, 3, Duration::from_secs(10))
     })
     .await??;
     for key in [ApiKey::API_VERSIONS, ApiKey::METADATA, ApiKey::PRODUCE, ApiKey::FETCH, ApiKey::LIST_OFFSETS] {

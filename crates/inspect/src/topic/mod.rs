@@ -14,6 +14,7 @@
 //! assert!(reader.decode(Some(key), None).is_deletion());
 //! ```
 
+mod group;
 mod reader;
 mod record;
 

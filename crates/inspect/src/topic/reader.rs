@@ -2,6 +2,7 @@ use bytes::Bytes;
 use milena_schema::{Kind, Message, Spec};
 use milena_wire::Reader as Cursor;
 
+use super::group;
 use super::record::{Content, TopicRecord};
 use crate::part::Part;
 
@@ -79,13 +80,27 @@ impl Reader {
                 (Some(_), None) => unknown(bytes, "the type of the record is not known".to_owned()),
                 (Some(version), Some(message)) => {
                     let message = self.value_layout(message, version);
-                    read(bytes, message, version, 2, vec![("version", version.into())])
+                    let prefix = vec![("version", version.into())];
+                    let read_as = read(bytes.clone(), message, version, 2, prefix.clone());
+                    match redpanda(message, version, prefix, &bytes) {
+                        Some(content) if !read_as.is_whole() => {
+                            notes.push(
+                                "the version stands in front of each member too, as Redpanda writes it".to_owned(),
+                            );
+                            content
+                        }
+                        _ => read_as,
+                    }
                 }
             },
         };
+        let blobs = match &value {
+            Content::Read { part, json, .. } => group::blobs(part.message, json),
+            _ => Vec::new(),
+        };
         note_leftover(&mut notes, "key", &key);
         note_leftover(&mut notes, "value", &value);
-        TopicRecord { name, key, value, notes }
+        TopicRecord { name, key, value, blobs, notes }
     }
 
     /// Under the oldest type of an offset its value stood in any of the versions that the next type has.
@@ -103,7 +118,7 @@ impl Reader {
         };
         let Some(bytes) = value else {
             notes.push("the value is null, which this topic does not have".to_owned());
-            return TopicRecord { name: None, key, value: Content::Null, notes };
+            return TopicRecord { name: None, key, value: Content::Null, blobs: Vec::new(), notes };
         };
         let mut cursor = Cursor::new(bytes.clone());
         let numbers = (|| Ok::<_, milena_wire::Error>((cursor.uvarint()?, cursor.uvarint()?, cursor.uvarint()?)))();
@@ -123,7 +138,7 @@ impl Reader {
             Content::Read { part, .. } => Some(part.message.name.as_str()),
             _ => None,
         };
-        TopicRecord { name, key, value, notes }
+        TopicRecord { name, key, value, blobs: Vec::new(), notes }
     }
 
     fn log_value(
@@ -140,7 +155,7 @@ impl Reader {
         // A number may have had two uses; the one that takes all bytes is meant.
         for message in known.into_iter().flat_map(|kind| self.layouts(Kind::Metadata, kind)) {
             let content = read(bytes.clone(), message, version, base, prefix.clone());
-            if matches!(content, Content::Read { leftover: 0, .. }) {
+            if content.is_whole() {
                 return content;
             }
             first.get_or_insert(content);
@@ -183,6 +198,19 @@ fn read(
         Ok(decoded) => Content::Read { part, prefix, json: decoded.json, leftover: decoded.leftover },
         Err(error) => unknown(bytes, error.to_string()),
     }
+}
+
+/// The value of a group in the form of Redpanda, if that takes all of its bytes.
+fn redpanda(
+    message: &'static Message,
+    version: i16,
+    prefix: Vec<(&'static str, i64)>,
+    bytes: &Bytes,
+) -> Option<Content> {
+    let kafkas = group::without_member_versions(message, &bytes.slice(2..), version)?;
+    let part = Part { message, version, base: 2, bytes: kafkas };
+    let decoded = part.decode().ok().filter(|decoded| decoded.leftover == 0)?;
+    Some(Content::Read { part, prefix, json: decoded.json, leftover: 0 })
 }
 
 fn unknown(bytes: Bytes, why: String) -> Content {

@@ -3,6 +3,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::blob::Blob;
 use crate::part::Part;
 
 /// A record of one of Kafka's own topics.
@@ -14,6 +15,8 @@ pub struct TopicRecord {
     pub key: Content,
     /// The value.
     pub value: Content,
+    /// What members of a group told each other in the value, by the path of the field.
+    pub blobs: Vec<(String, Blob)>,
     /// What is odd about it, one sentence each.
     pub notes: Vec<String>,
 }
@@ -52,6 +55,11 @@ impl Content {
         }
     }
 
+    /// Understood to the last byte.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Read { leftover: 0, .. })
+    }
+
     fn to_json(&self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -82,7 +90,7 @@ impl TopicRecord {
         ![&self.key, &self.value].iter().any(|content| matches!(content, Content::Raw { .. }))
     }
 
-    /// An object with `name`, `key`, `value`, and, where there are such, `deletion` and `notes`.
+    /// An object with `name`, `key`, `value`, and, where there are such, `deletion`, `blobs` and `notes`.
     ///
     /// Key and value are null, or objects with the numbers in front (`type`, `version`), the `name` of the message and
     /// its `data`; or, when they are not understood, with `raw` in base64 and `error`.
@@ -93,6 +101,11 @@ impl TopicRecord {
         map.insert("value".to_owned(), self.value.to_json());
         if self.is_deletion() {
             map.insert("deletion".to_owned(), json!(true));
+        }
+        if !self.blobs.is_empty() {
+            let blobs: Map<String, Value> =
+                self.blobs.iter().map(|(path, blob)| (path.clone(), blob.to_json())).collect();
+            map.insert("blobs".to_owned(), Value::Object(blobs));
         }
         if !self.notes.is_empty() {
             map.insert("notes".to_owned(), json!(self.notes));

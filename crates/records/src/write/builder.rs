@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_wire::varint;
+use milena_wire::varint::zigzag64;
 
 use crate::codec::Codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,6 +8,7 @@ use crate::layout::{
     put_i64, put_u32, v2,
 };
 use crate::write::append::AsRecord;
+use crate::write::room::{Part, Room, sizes};
 
 /// Writes one record batch of magic 2.
 ///
@@ -42,7 +43,7 @@ pub struct BatchBuilder {
     max_size: usize,
     ratio: f32,
     /// Room for the header, then the records.
-    buf: Vec<u8>,
+    buf: Room,
     count: i32,
     base_timestamp: Option<i64>,
     max_timestamp: i64,
@@ -65,7 +66,7 @@ impl Default for BatchBuilder {
             last_offset: None,
             max_size: i32::MAX as usize,
             ratio: 1.0,
-            buf: vec![0; v2::HEADER],
+            buf: Room::new(v2::HEADER),
             count: 0,
             base_timestamp: None,
             max_timestamp: NONE.into(),
@@ -198,6 +199,15 @@ impl BatchBuilder {
         self.estimate(self.buf.len())
     }
 
+    /// Makes room for so many records like the first one, within reason: beyond what brokers take by default the buffer
+    /// grows as it is written to.
+    fn expect(&mut self, records: usize) {
+        const MOST: usize = 1024 * 1024;
+        // The later ones have larger deltas.
+        let each = self.buf.len() - v2::HEADER + 4;
+        self.buf.reserve(each.saturating_mul(records).min(MOST));
+    }
+
     fn estimate(&self, size: usize) -> usize {
         if self.codec == Codec::None {
             return size;
@@ -222,39 +232,67 @@ impl BatchBuilder {
         self.append(record.offset(), record)
     }
 
+    #[inline]
     fn append(&mut self, offset: i64, record: &impl AsRecord) -> Result<()> {
-        if offset < self.next_offset {
-            return Err(Error::invalid(format!("offset {offset}, the next is {}", self.next_offset)));
-        }
-        let delta = offset.checked_sub(self.base_offset).and_then(|delta| i32::try_from(delta).ok());
-        let (Some(delta), Some(next_offset)) = (delta, offset.checked_add(1)) else {
-            return Err(Error::invalid(format!(
-                "offset {offset} is too far from the base offset {}",
-                self.base_offset
-            )));
-        };
         let timestamp = record.timestamp();
-        if timestamp < NONE.into() {
-            return Err(Error::invalid(format!("timestamp {timestamp}")));
+        // The next offset is never below the base offset, so the difference is one without sign.
+        let delta = offset.wrapping_sub(self.base_offset) as u64;
+        if offset < self.next_offset || delta > MAX_DELTA || offset == i64::MAX || timestamp < NONE.into() {
+            return Err(self.refuse(offset, timestamp));
         }
         let base_timestamp = self.base_timestamp.unwrap_or(timestamp);
-        let timestamp_delta = timestamp.wrapping_sub(base_timestamp);
-        let body = body_size(timestamp_delta, delta, record);
-        let size = self.buf.len().saturating_add(varint_size(body as i64)).saturating_add(body);
-        if body > i32::MAX as usize || size > i32::MAX as usize {
-            return Err(Error::invalid(format!("a record of {body} bytes makes the batch larger than 2 GiB")));
+        let timestamp_delta = zigzag64(timestamp.wrapping_sub(base_timestamp));
+        let delta = delta << 1;
+        let (key, value, headers) = (Part::new(record.key()), Part::new(record.value()), record.headers());
+        let numbers = sizes([timestamp_delta, delta, key.length, value.length]);
+        // Headers may share their memory, so that all together can be more than there is memory.
+        let body = (1 + numbers + key.bytes.len()).saturating_add(value.bytes.len());
+        let body = body.saturating_add(if headers.len() == 0 { 1 } else { headers_size(record) });
+        let length = (body as u64) << 1;
+        let size = sizes([length]).saturating_add(body);
+        let total = self.buf.len().saturating_add(size);
+        if total > self.max_size || self.ratio > 1.0 {
+            self.check_size(total)?;
         }
-        if self.count > 0 && self.estimate(size) > self.max_size {
-            return Err(full(size, self.max_size));
+        let mut fill = self.buf.fill(size);
+        fill.head(length, timestamp_delta, delta);
+        fill.part(key);
+        fill.part(value);
+        fill.number((headers.len() as u64) << 1);
+        for (key, value) in headers {
+            fill.part(Part::new(Some(key)));
+            fill.part(Part::new(value));
         }
-        let start = self.buf.len();
-        self.buf.resize(size, 0);
-        write_record(&mut self.buf[start..], body, timestamp_delta, delta, record);
+        debug_assert_eq!(fill.pos(), size);
         self.count += 1;
         self.base_timestamp = Some(base_timestamp);
         self.max_timestamp = self.max_timestamp.max(timestamp);
-        self.next_offset = next_offset;
+        self.next_offset = offset + 1;
         Ok(())
+    }
+
+    #[cold]
+    fn refuse(&self, offset: i64, timestamp: i64) -> Error {
+        Error::invalid(if offset < self.next_offset {
+            format!("offset {offset}, the next is {}", self.next_offset)
+        } else if timestamp < NONE.into() {
+            format!("timestamp {timestamp}")
+        } else {
+            format!("offset {offset} is too far from the base offset {}", self.base_offset)
+        })
+    }
+
+    /// Whether a batch of that size before compression is one that may be.
+    #[cold]
+    fn check_size(&self, size: usize) -> Result<()> {
+        if size > i32::MAX as usize {
+            return Err(Error::invalid(format!("a batch of {size} bytes is larger than 2 GiB")));
+        }
+        if self.count == 0 || self.estimate(size) <= self.max_size {
+            return Ok(());
+        }
+        let message = format!("the batch would take {size} bytes before compression, the limit is {}", self.max_size);
+        Err(Error::new(ErrorKind::Full, message))
     }
 
     /// The finished batch. A builder without records gives a batch without records, as compaction leaves them.
@@ -263,9 +301,9 @@ impl BatchBuilder {
     /// A codec that this build lacks, or a level that the codec lacks.
     pub fn build(mut self) -> Result<Bytes> {
         if self.codec == Codec::None {
-            let mut buf = std::mem::take(&mut self.buf);
-            self.finish(&mut buf)?;
-            return Ok(buf.into());
+            let mut buf = std::mem::replace(&mut self.buf, Room::new(0));
+            self.finish(buf.bytes_mut())?;
+            return Ok(buf.into_vec().into());
         }
         let mut out = Vec::new();
         self.build_into(&mut out)?;
@@ -273,19 +311,19 @@ impl BatchBuilder {
     }
 
     /// Appends the finished batch to `out`, and empties the builder for the next one: it goes on with the next offset and
-    /// sequence number, all settings and its buffer kept. An `out` that is empty but has room is the quickest.
+    /// sequence number, all settings and its buffer kept.
     ///
     /// # Errors
     /// As [`BatchBuilder::build`]; nothing is appended then.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        if self.codec == Codec::None && out.is_empty() && out.capacity() >= self.buf.len() {
-            // The two buffers change places, and nothing is copied.
-            let mut buf = std::mem::take(&mut self.buf);
-            let result = self.finish(&mut buf);
+        if self.codec == Codec::None {
+            let mut buf = std::mem::replace(&mut self.buf, Room::new(0));
+            let result = self.finish(buf.bytes_mut());
+            if result.is_ok() {
+                out.extend_from_slice(buf.bytes());
+            }
             self.buf = buf;
             result?;
-            std::mem::swap(out, &mut self.buf);
-            self.buf.resize(v2::HEADER, 0);
             self.reset();
             return Ok(());
         }
@@ -293,7 +331,7 @@ impl BatchBuilder {
         out.resize(start + v2::HEADER, 0);
         let result = self
             .codec
-            .compress_into(&self.buf[v2::HEADER..], self.level, 2, out)
+            .compress_into(&self.buf.bytes()[v2::HEADER..], self.level, 2, out)
             .and_then(|()| self.finish(&mut out[start..]));
         if let Err(error) = result {
             out.truncate(start);
@@ -343,83 +381,16 @@ impl BatchBuilder {
     }
 }
 
-#[cold]
-fn full(size: usize, max_size: usize) -> Error {
-    Error::new(
-        ErrorKind::Full,
-        format!("the batch would take {size} bytes before compression, the limit is {max_size}"),
-    )
-}
+/// Largest distance from the base offset.
+const MAX_DELTA: u64 = i32::MAX as u64;
 
-fn varint_size(value: i64) -> usize {
-    varint::size_u64(varint::zigzag64(value))
-}
-
-fn part_size(part: Option<&[u8]>) -> usize {
-    part.map_or(1, |part| varint_size(part.len() as i64).saturating_add(part.len()))
-}
-
-/// Bytes of a record behind its length.
-fn body_size(timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) -> usize {
-    let headers = record.headers();
-    let mut size =
-        1 + varint_size(timestamp_delta) + varint_size(offset_delta.into()) + varint_size(headers.len() as i64);
-    size = size.saturating_add(part_size(record.key())).saturating_add(part_size(record.value()));
-    for (key, value) in headers {
-        size = size.saturating_add(part_size(Some(key))).saturating_add(part_size(value));
-    }
-    size
-}
-
-/// Fills the room that was made for a record, whose size is known: no look at the capacity with every byte.
-struct Fill<'a> {
-    room: &'a mut [u8],
-    pos: usize,
-}
-
-impl Fill<'_> {
-    #[inline(always)]
-    fn varint(&mut self, value: i64) {
-        let mut value = varint::zigzag64(value);
-        while value >= 0x80 {
-            self.room[self.pos] = value as u8 | 0x80;
-            self.pos += 1;
-            value >>= 7;
-        }
-        self.room[self.pos] = value as u8;
-        self.pos += 1;
-    }
-
-    #[inline(always)]
-    fn part(&mut self, part: Option<&[u8]>) {
-        match part {
-            Some(part) => {
-                self.varint(part.len() as i64);
-                self.room[self.pos..self.pos + part.len()].copy_from_slice(part);
-                self.pos += part.len();
-            }
-            None => self.varint(-1),
-        }
-    }
-}
-
+/// Bytes of the headers and their number.
 #[inline]
-fn write_record(room: &mut [u8], body: usize, timestamp_delta: i64, offset_delta: i32, record: &impl AsRecord) {
-    let mut fill = Fill { room, pos: 0 };
-    fill.varint(body as i64);
-    // Attributes.
-    fill.varint(0);
-    fill.varint(timestamp_delta);
-    fill.varint(offset_delta.into());
-    fill.part(record.key());
-    fill.part(record.value());
+fn headers_size(record: &impl AsRecord) -> usize {
     let headers = record.headers();
-    fill.varint(headers.len() as i64);
-    for (key, value) in headers {
-        fill.part(Some(key));
-        fill.part(value);
-    }
-    debug_assert_eq!(fill.pos, fill.room.len());
+    let count = sizes([(headers.len() as u64) << 1]);
+    let parts = headers.flat_map(|(key, value)| [Part::new(Some(key)), Part::new(value)]);
+    parts.fold(count, |all, part| all.saturating_add(sizes([part.length])).saturating_add(part.bytes.len()))
 }
 
 /// One batch of magic 2 of these records, at offsets from 0 on: what a producer sends.
@@ -427,9 +398,14 @@ fn write_record(room: &mut [u8], body: usize, timestamp_delta: i64, offset_delta
 /// # Errors
 /// As [`BatchBuilder::push`] and [`BatchBuilder::build`].
 pub fn encode<'a, R: AsRecord + 'a>(records: impl IntoIterator<Item = &'a R>, codec: Codec) -> Result<Bytes> {
+    let records = records.into_iter();
+    let expected = records.size_hint().0;
     let mut builder = BatchBuilder::new().codec(codec);
-    for (index, record) in records.into_iter().enumerate() {
+    for (index, record) in records.enumerate() {
         builder.push(record).map_err(|error| error.in_record(index))?;
+        if index == 0 {
+            builder.expect(expected);
+        }
     }
     builder.build()
 }

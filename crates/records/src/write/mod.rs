@@ -6,3 +6,4 @@ pub(crate) mod convert;
 pub(crate) mod message;
 pub(crate) mod message_set;
 pub(crate) mod rewrite;
+mod room;

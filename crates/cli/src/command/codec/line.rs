@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::batch_json::wire_error_json;
-use crate::input::from_hex;
+use milena_inspect::text::from_hex;
 
 /// One question. Its members are looked at when an operation asks for them.
 pub(super) struct Line<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::line::{self, Line};
 use crate::batch_json::push_entry;
 use crate::batches::{Manner, Walk};
-use crate::input::from_base64;
+use milena_inspect::text::from_base64;
 
 /// Reads batches of any magic. What was read before a failure is answered all the same.
 pub(super) fn read(line: &Line, answer: &mut Vec<u8>) -> Result<()> {

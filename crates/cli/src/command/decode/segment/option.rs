@@ -5,10 +5,11 @@ use std::ops::Range;
 use bytes::Bytes;
 use clap::Args;
 use milena_inspect::segment::{SegmentOptions, Selection};
+use milena_inspect::text::from_hex;
 
 use crate::command::decode::View;
 use crate::failure::{Failure, Result};
-use crate::input::from_hex;
+
 use crate::time;
 
 /// What to read of log folders and files.

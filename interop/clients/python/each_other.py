@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Produces and consumes with kafka-python and confluent-kafka, each reading what the other wrote.
 
-    python_clients.py BOOTSTRAP
+    each_other.py BOOTSTRAP
 
 Needs kafka-python and confluent-kafka. kafka-python leaves snappy, lz4 and zstd to other packages (python-snappy, lz4,
 zstandard); where one is missing, its codec is left to confluent-kafka alone. Partitions are assigned by hand: no groups

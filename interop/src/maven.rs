@@ -5,13 +5,13 @@ use crate::command::MAVEN;
 use crate::error::{Context, Error, Result};
 use crate::place;
 
-/// The class path of the Kafka that `interop/kafka/pom.xml` names.
+/// The class path of what the file `pom` of the checkout names, with `more` for Maven, such as the version of an artifact.
 ///
-/// Maven is asked once and the answer kept, until the pom changes or a jar is gone.
-pub(super) fn class_path() -> Result<String> {
-    let pom = place::root().join("interop/kafka/pom.xml");
+/// Maven is asked once and the answer kept under `name`, until the pom changes or a jar is gone.
+pub(crate) fn class_path(pom: &str, name: &str, more: &[&str]) -> Result<String> {
+    let pom = place::root().join(pom);
     let pom_text = fs::read_to_string(&pom).on(&pom)?;
-    let folder = place::cache().join("kafka");
+    let folder = place::cache().join(name);
     let kept_pom = folder.join("pom.xml");
     let kept_path = folder.join("class-path");
     if fs::read_to_string(&kept_pom).is_ok_and(|text| text == pom_text) {
@@ -26,7 +26,7 @@ pub(super) fn class_path() -> Result<String> {
     let fresh = folder.join(format!("class-path.{}", std::process::id()));
     let mut command = MAVEN.command();
     command.args(["-q", "-B", "-f"]).arg(&pom).args(["dependency:build-classpath", "-DincludeScope=runtime"]);
-    command.arg(format!("-Dmdep.outputFile={}", fresh.display()));
+    command.args(more).arg(format!("-Dmdep.outputFile={}", fresh.display()));
     MAVEN.run(&mut command, "fetching Apache Kafka with Maven")?;
     let path = fs::read_to_string(&fresh).on(&fresh)?.trim().to_owned();
     fs::remove_file(&fresh).on(&fresh)?;
