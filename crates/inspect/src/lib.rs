@@ -27,6 +27,7 @@
 //! | room | what |
 //! |---|---|
 //! | [`conversation`] | the frames of one connection, each request with its answer |
+//! | [`stream`] | frames in bytes that somebody found, and what they may be |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
@@ -41,6 +42,7 @@ pub mod conversation;
 pub mod entity;
 mod part;
 pub mod segment;
+pub mod stream;
 pub mod text;
 pub mod time;
 pub mod topic;

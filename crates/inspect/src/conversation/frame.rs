@@ -52,7 +52,7 @@ pub struct Frame {
     pub head: Option<Head>,
     /// Where the body begins in `bytes`; at the end where that cannot be said.
     pub body: usize,
-    pub(super) token: bool,
+    pub(crate) token: bool,
 }
 
 impl Frame {

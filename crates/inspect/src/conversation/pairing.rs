@@ -58,6 +58,11 @@ impl Conversation {
         self.waiting.iter()
     }
 
+    /// Whether what the client says next may be a bare token of SASL.
+    pub fn expects_token(&self) -> bool {
+        self.tokens
+    }
+
     /// Takes the next frame, without the size in front of it. Gives the exchange that is complete with it, if one is: a
     /// request that wants no answer, one that has to be given up to make room, or an answer with its request.
     pub fn feed(&mut self, direction: Direction, time: Duration, bytes: Bytes) -> Option<Exchange> {
@@ -146,22 +151,44 @@ impl Conversation {
         }
         response.token = request.token;
         if let Some(asked) = &request.head {
-            let (head, body) = answer_head(asked, &response.bytes);
-            if head.api_version != asked.api_version {
-                remarks.push(Remark::Fallback { asked: asked.api_version });
-                remarks.retain(|remark| !matches!(remark, Remark::UnknownVersion(..)));
-            }
-            match body {
-                Ok(body) => response.body = body,
-                Err(error) => remarks.push(Remark::BadHeader(error.to_string())),
-            }
-            response.head = Some(head);
+            response.answers(asked, &mut remarks);
         }
         Exchange { request: Some(request), response: Some(response), remarks }
     }
 }
 
 impl Frame {
+    /// A response whose request was not seen but is known, without a time.
+    pub(crate) fn answer_to(api_key: ApiKey, api_version: i16, bytes: Bytes) -> (Self, Vec<Remark>) {
+        let correlation_id = bytes.first_chunk().map_or(0, |id| i32::from_be_bytes(*id));
+        let asked = Head { api_key, api_version, correlation_id, client_id: None };
+        let mut frame = Self {
+            direction: Direction::Response,
+            time: Duration::ZERO,
+            body: bytes.len(),
+            bytes,
+            head: None,
+            token: false,
+        };
+        let mut remarks = Vec::new();
+        frame.answers(&asked, &mut remarks);
+        (frame, remarks)
+    }
+
+    /// Reads the header of a response, now that it is known what it answers.
+    fn answers(&mut self, asked: &Head, remarks: &mut Vec<Remark>) {
+        let (head, body) = answer_head(asked, &self.bytes);
+        if head.api_version != asked.api_version {
+            remarks.push(Remark::Fallback { asked: asked.api_version });
+            remarks.retain(|remark| !matches!(remark, Remark::UnknownVersion(..)));
+        }
+        match body {
+            Ok(body) => self.body = body,
+            Err(error) => remarks.push(Remark::BadHeader(error.to_string())),
+        }
+        self.head = Some(head);
+    }
+
     fn correlation_id(&self) -> Option<i32> {
         self.head.as_ref().map(|head| head.correlation_id)
     }

@@ -1,0 +1,144 @@
+use bytes::Bytes;
+use milena_messages::{ApiKey, ErrorCode};
+use milena_schema::{Entity, Message, Spec, UNKNOWN_TAGGED_FIELDS};
+use milena_wire::{Reader, VersionRange};
+use serde_json::Value;
+
+use crate::entity;
+
+/// A frame above this is not guessed at: it is read by some 370 layouts.
+const MAX_FRAME: usize = 1 << 20;
+
+/// Guesses that are kept.
+const KEPT: usize = 5;
+
+/// What a response can be an answer to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guess {
+    /// The API.
+    pub api_key: ApiKey,
+    /// The versions that read the same out of it.
+    pub versions: VersionRange,
+    /// What speaks for and against it, one sentence each.
+    pub reasons: Vec<String>,
+    weight: i32,
+}
+
+/// Tries the layouts of all responses on a frame without its size, and gives the best of those that read it to its last
+/// byte. Nothing in a response says what it is: this is a guess, with its reasons.
+pub fn guess(frame: &Bytes) -> Vec<Guess> {
+    if frame.len() > MAX_FRAME {
+        return Vec::new();
+    }
+    let mut guesses: Vec<Guess> = Vec::new();
+    for api in &Spec::kafka().apis {
+        let Ok(message) = Spec::kafka().message(&format!("{}Response", api.name)) else { continue };
+        let mut last: Option<Value> = None;
+        for version in api.versions.iter() {
+            let Some(json) = whole(message, frame, version, api.response_header_version(version)) else {
+                last = None;
+                continue;
+            };
+            // Versions that say the same of the bytes are one guess.
+            match (guesses.last_mut(), &last) {
+                (Some(guess), Some(other)) if *other == json && guess.api_key.0 == api.key => {
+                    guess.versions = VersionRange::new(guess.versions.min(), version);
+                }
+                _ => {
+                    let (weight, reasons) = weigh(message, &json);
+                    let versions = VersionRange::new(version, version);
+                    guesses.push(Guess { api_key: ApiKey(api.key), versions, reasons, weight });
+                }
+            }
+            last = Some(json);
+        }
+    }
+    // Stable: of equals the API with the lower key comes first, which is the older one and met more often.
+    guesses.sort_by_key(|guess| -guess.weight);
+    guesses.truncate(KEPT);
+    guesses
+}
+
+/// The body as JSON, if header and body take all bytes.
+fn whole(message: &Message, frame: &Bytes, version: i16, header: i16) -> Option<Value> {
+    let mut reader = Reader::new(frame.clone());
+    reader.i32().ok()?;
+    reader.unknown_tags(header >= 1).ok()?;
+    let decoded = message.decode(frame.slice(reader.position()..), version).ok()?;
+    (decoded.leftover == 0).then_some(decoded.json)
+}
+
+/// How much speaks for a reading, and why.
+fn weigh(message: &Message, json: &Value) -> (i32, Vec<String>) {
+    let mut weight = 0;
+    let mut reasons = vec!["no bytes are left over".to_owned()];
+    let (mut known, mut unknown, mut far) = (0, 0, 0);
+    entity::visit(message, json, &mut |entity, value| {
+        let number = value.as_i64().unwrap_or_default();
+        let small = i16::try_from(number).ok();
+        match entity {
+            Entity::ErrorCode if small.is_some_and(|code| ErrorCode(code).name().is_some()) => known += 1,
+            Entity::ApiKey if small.is_some_and(|key| ApiKey(key).name().is_some()) => known += 1,
+            Entity::ErrorCode | Entity::ApiKey => unknown += 1,
+            Entity::BrokerId if !(-2..1 << 24).contains(&number) => far += 1,
+            _ => {}
+        }
+    });
+    if unknown > 0 {
+        weight -= 60;
+        reasons.push(format!("{unknown} error codes or API keys that no release has"));
+    } else if known > 0 {
+        weight += 10;
+        reasons.push("error codes and API keys are known ones".to_owned());
+    }
+    let mut seen = Seen { far, ..Seen::default() };
+    seen.look("", json);
+    if seen.far > 0 {
+        weight -= 40;
+        reasons.push("ids, ports or times that nobody has".to_owned());
+    }
+    if seen.unreadable > 0 {
+        weight -= 60;
+        reasons.push("some of its text is not readable".to_owned());
+    } else if seen.text > 0 {
+        weight += 20 + (seen.text / 4).min(20) as i32;
+        reasons.push("its text is readable".to_owned());
+    }
+    if seen.unknown_tags > 0 {
+        weight -= 40;
+        reasons.push("tagged fields that no release has".to_owned());
+    }
+    (weight, reasons)
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Bytes of readable text.
+    text: usize,
+    unreadable: usize,
+    unknown_tags: usize,
+    /// Numbers far from what they usually are.
+    far: usize,
+}
+
+impl Seen {
+    fn look(&mut self, name: &str, json: &Value) {
+        match json {
+            Value::Array(array) if name == UNKNOWN_TAGGED_FIELDS => self.unknown_tags += array.len(),
+            Value::Array(array) => array.iter().for_each(|json| self.look(name, json)),
+            Value::Object(map) => map.iter().for_each(|(name, json)| self.look(name, json)),
+            Value::String(text) if text.chars().any(|c| c.is_control() || c == '\u{fffd}') => self.unreadable += 1,
+            Value::String(text) => self.text += text.len(),
+            Value::Number(number) => {
+                let number = number.as_i64().unwrap_or_default();
+                self.far += usize::from(match name {
+                    "port" => !(0..=65_535).contains(&number),
+                    "throttleTimeMs" => !(0..=86_400_000).contains(&number),
+                    "partitionIndex" | "partition" => !(-1..1 << 24).contains(&number),
+                    _ => false,
+                });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,201 @@
+use std::ops::Range;
+use std::time::Duration;
+
+use bytes::Bytes;
+use milena_connection::Foreign;
+use milena_messages::ApiKey;
+
+use super::guess::{Guess, guess};
+use super::split::{Piece, is_request, split};
+use crate::conversation::{Conversation, Direction, Frame, Remark};
+
+/// Frames of a stream that are guessed at; a long stream of answers alone is better named by its owner.
+const MAX_GUESSES: usize = 100;
+
+/// What the caller knows of the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assume {
+    /// Nothing: requests name themselves, responses are matched by correlation id, and the rest is guessed.
+    Nothing,
+    /// They are requests.
+    Requests,
+    /// They are responses to requests of this API and version.
+    Responses(ApiKey, i16),
+}
+
+/// A frame that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Where it is in the input, with its size if that is there.
+    pub range: Range<usize>,
+    /// The size that stands in front.
+    pub size: Option<i32>,
+    /// The frame, to be read.
+    pub frame: Frame,
+    /// What it was taken for, and why.
+    pub reading: Reading,
+    /// What is odd about it, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What a frame was taken for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// A request; it names itself.
+    Request,
+    /// A response, to a request that is in the input or that the caller named.
+    Response,
+    /// A response, and what it may be; the first of these is what the frame was taken for.
+    Guess(Vec<Guess>),
+    /// Another protocol.
+    Foreign(Foreign),
+    /// Neither the one nor the other.
+    Unknown,
+}
+
+impl Found {
+    /// Where header and body begin in the input.
+    pub fn base(&self) -> usize {
+        self.range.end - self.frame.bytes.len()
+    }
+
+    /// Says that there are fewer bytes than the size in front names.
+    pub fn is_cut_off(&self) -> bool {
+        self.size.is_some_and(|size| usize::try_from(size) != Ok(self.frame.bytes.len()))
+    }
+}
+
+/// Finds the frames of an input, and says of each what it is.
+pub fn read(bytes: &Bytes, assume: Assume) -> Vec<Found> {
+    if let Some(foreign) = Foreign::detect(bytes) {
+        return vec![foreign_bytes(bytes, foreign)];
+    }
+    let pieces = match assume {
+        Assume::Responses(..) => split(bytes, |_| true),
+        // A response alone, without size, begins with an id that can be any number.
+        Assume::Nothing => split(bytes, |bytes| is_request(bytes) || !guess(&Bytes::copy_from_slice(bytes)).is_empty()),
+        Assume::Requests => split(bytes, is_request),
+    };
+    match assume {
+        Assume::Nothing => mixed(&pieces),
+        Assume::Requests => pieces.iter().map(|piece| found(piece, request(piece), Reading::Request)).collect(),
+        Assume::Responses(api, version) => pieces.iter().map(|piece| response(piece, api, version)).collect(),
+    }
+}
+
+/// Requests and responses in any order, as long as an answer comes behind its request.
+fn mixed(pieces: &[Piece]) -> Vec<Found> {
+    let mut mixed = Mixed::default();
+    pieces.iter().map(|piece| mixed.next(piece)).collect()
+}
+
+#[derive(Default)]
+struct Mixed {
+    conversation: Conversation,
+    guessed: usize,
+}
+
+impl Mixed {
+    fn next(&mut self, piece: &Piece) -> Found {
+        let id = piece.bytes.first_chunk().map(|id| i32::from_be_bytes(*id));
+        let oldest = self.conversation.waiting().next();
+        let answers_token = oldest.is_some_and(Frame::is_sasl_token);
+        let waits = |frame: &Frame| frame.head.as_ref().map(|head| head.correlation_id) == id;
+        let answers = id.is_some() && self.conversation.waiting().any(waits);
+        let frame = request(piece);
+        // Ids of answers are small numbers, which look like requests of Produce: who waits comes first.
+        if answers {
+            return self.response(piece);
+        }
+        if frame.decode().is_ok() {
+            self.conversation.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
+            return found(piece, frame, Reading::Request);
+        }
+        if answers_token {
+            return self.response(piece);
+        }
+        if self.conversation.expects_token() {
+            self.conversation.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
+            let token = self.conversation.waiting().last().cloned().unwrap_or(frame);
+            let mut found = found(piece, token, Reading::Request);
+            found.notes.push(Remark::SaslToken.to_string());
+            return found;
+        }
+        let guesses = if self.guessed < MAX_GUESSES { guess(&piece.bytes) } else { Vec::new() };
+        self.guessed += 1;
+        match guesses.first() {
+            Some(best) => {
+                let found = response(piece, best.api_key, best.versions.max());
+                Found { reading: Reading::Guess(guesses), ..found }
+            }
+            // It names an API, but is broken further behind.
+            None if is_request(&piece.bytes) => found(piece, frame, Reading::Request),
+            None => unknown(piece, frame),
+        }
+    }
+
+    fn response(&mut self, piece: &Piece) -> Found {
+        let exchange = self.conversation.feed(Direction::Response, Duration::ZERO, piece.bytes.clone());
+        match exchange.and_then(|exchange| Some((exchange.response?, exchange.remarks))) {
+            Some((response, remarks)) => {
+                let mut found = found(piece, response, Reading::Response);
+                found.notes.extend(remarks.iter().map(ToString::to_string));
+                found
+            }
+            None => unknown(piece, request(piece)),
+        }
+    }
+}
+
+fn found(piece: &Piece, frame: Frame, reading: Reading) -> Found {
+    let range = piece.start..piece.base() + piece.bytes.len();
+    Found { range, size: piece.size, frame, reading, notes: Vec::new() }
+}
+
+/// The frame as a request of a connection on which nothing else was said.
+fn request(piece: &Piece) -> Frame {
+    let mut alone = Conversation::new();
+    let complete = alone.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
+    let waiting = alone.waiting().next().cloned();
+    complete.and_then(|exchange| exchange.request).or(waiting).unwrap_or_else(|| Frame {
+        direction: Direction::Request,
+        time: Duration::ZERO,
+        bytes: piece.bytes.clone(),
+        head: None,
+        body: piece.bytes.len(),
+        token: false,
+    })
+}
+
+/// The frame as the answer to a request that was not seen.
+fn response(piece: &Piece, api: ApiKey, version: i16) -> Found {
+    let (frame, remarks) = Frame::answer_to(api, version, piece.bytes.clone());
+    let mut found = found(piece, frame, Reading::Response);
+    found.notes.extend(remarks.iter().map(ToString::to_string));
+    found
+}
+
+fn unknown(piece: &Piece, frame: Frame) -> Found {
+    let mut found = found(piece, frame, Reading::Unknown);
+    found.notes.push(match piece.bytes.first_chunk() {
+        Some([a, b, c, d]) => {
+            let (key, version) = (i16::from_be_bytes([*a, *b]), i16::from_be_bytes([*c, *d]));
+            let id = i32::from_be_bytes([*a, *b, *c, *d]);
+            let named = match ApiKey(key).name() {
+                Some(name) => format!("{name} version {version}, which is not there"),
+                None => format!("API key {key}, which no release has"),
+            };
+            format!("as a request it names {named}; as an answer it has correlation id {id} and fits no layout")
+        }
+        None => format!("{} bytes are too few for a header", piece.bytes.len()),
+    });
+    found
+}
+
+fn foreign_bytes(bytes: &Bytes, foreign: Foreign) -> Found {
+    let piece = Piece { start: 0, size: None, bytes: bytes.clone() };
+    let mut found = found(&piece, request(&piece), Reading::Foreign(foreign));
+    let size = bytes.first_chunk().map_or(0, |size| u32::from_be_bytes(*size));
+    found.notes.push(format!("this is {foreign}; who takes it for Kafka reads a frame of {size} bytes"));
+    found
+}
