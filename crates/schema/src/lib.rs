@@ -20,21 +20,22 @@
 //! | [`Spec`] | APIs, messages, error codes, releases |
 //! | [`Message`], [`Struct`], [`Field`], [`Type`], [`Default`](FieldDefault) | the layout of one message |
 //! | [`Message::decode`], [`Message::encode`] | bytes to JSON and back; [`Decoded`], [`JSON_LIMITS`] |
-//! | [`Message::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`] |
-//! | [`Message::default_json`], [`Message::sample_json`] | values to begin with, values to test with |
+//! | [`Message::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`], [`Span`], [`Meaning`] |
+//! | [`Message::default_json`], [`Message::example_json`], [`Message::sample_json`] | values to begin with, to show, to test with |
 //! | [`Message::layout`], [`Message::layout_diff`] | one version as a tree; what two versions differ in |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
 mod check;
 mod codec;
 mod draft;
+mod history;
 mod layout;
 mod line;
 mod model;
 mod parser;
 mod spec;
 
-pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Note, UNKNOWN_TAGGED_FIELDS};
+pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Meaning, Note, Span, UNKNOWN_TAGGED_FIELDS};
 pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};
 pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
 pub use parser::{Parser, SpecError};

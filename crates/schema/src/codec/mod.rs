@@ -3,8 +3,10 @@
 mod decode;
 mod default;
 mod encode;
+mod example;
 mod note;
 mod sample;
+mod span;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +18,7 @@ use crate::model::{Message, StructId};
 
 pub(crate) use default::value as default_value;
 pub use note::{Annotated, Content, Note};
+pub use span::{Meaning, Span};
 
 /// The name under which tagged fields that the spec does not know stand in the JSON form of their struct.
 pub const UNKNOWN_TAGGED_FIELDS: &str = "_unknownTaggedFields";
@@ -148,6 +151,17 @@ impl Message {
     pub fn sample_json(&self, version: i16, seed: u64) -> Result<Value> {
         self.check_version(version)?;
         Ok(sample::Sampler::new(self, version, seed).structure(StructId::ROOT))
+    }
+
+    /// A JSON form that shows a reader what the fields of the version are for: one element in most arrays, names, ports,
+    /// offsets and times as they could be, tagged fields too. The values are each plausible, not all at once; they are
+    /// the same at every call.
+    ///
+    /// # Errors
+    /// A version that the message lacks.
+    pub fn example_json(&self, version: i16) -> Result<Value> {
+        self.check_version(version)?;
+        Ok(example::Exampler::new(self, version).structure(StructId::ROOT))
     }
 
     fn check_version(&self, version: i16) -> Result<()> {
