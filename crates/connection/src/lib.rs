@@ -36,10 +36,12 @@
 //! | [`FrameBuffer`] | length-prefixed frames out of a stream of bytes |
 //! | [`frame_request`], [`frame_response`], [`read_request_header`] | one frame at a time |
 //! | [`ApiVersions`] | what a broker speaks, and the version to speak with it |
+//! | [`fault`] | rules that say which requests go wrong, and how |
 //! | [`ConnectionError`], [`Foreign`] | what went wrong, and which other protocol it was |
 
 mod client;
 mod error;
+pub mod fault;
 mod foreign;
 mod frame;
 mod header;

@@ -1,1 +1,73 @@
 //! A proxy between Kafka clients and a cluster that shows what passes, and can break it on purpose.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use milena_tap::{Event, Tap, TapConfig};
+//! use milena_transport::Address;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = TapConfig { bootstrap: vec![Address::parse("kafka-1:9092")?], ..TapConfig::default() };
+//! let (tap, watch) = Tap::watched(config, 64 << 20)?;
+//! println!("bootstrap.servers={}", tap.address());
+//! // On a thread of its own: whoever looks may be slow.
+//! let watcher = std::thread::spawn(move || {
+//!     while let Ok(event) = watch.next(Duration::MAX) {
+//!         if let Event::Exchange(exchange) = event {
+//!             println!("{:?} {:?}", exchange.api, exchange.latency);
+//!         }
+//!     }
+//! });
+//! # tokio::time::sleep(Duration::from_secs(60)).await;
+//! tap.shutdown().await;
+//! # let _ = watcher.join();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | room | what |
+//! |---|---|
+//! | [`Tap`], [`TapConfig`] | the proxy, and where it stands |
+//! | [`Watch`], [`Event`], [`Exchange`] | what there is to see |
+//! | [`FactReader`], [`Facts`], [`RecordSet`] | what an exchange is about, without reading all of it |
+//! | [`Exchange::without_secrets`] | for whatever is shown or kept |
+//! | [`PcapngWriter`] | for Wireshark |
+//! | [`Cap`], and [`fault`](milena_connection::fault) | what clients may not use, and what goes wrong on purpose |
+//! | [`LEFT_ALONE`], [`REQUESTS_WITH_HOSTS`] | hosts that stay as they are |
+//!
+//! # What passes
+//!
+//! Frames pass as they are, byte for byte, whatever is in them: unknown APIs, versions and tagged fields, bytes behind a
+//! message. Only hosts and ports of nodes in answers become others, those of a listener of this side that stands in for the
+//! node, and the lengths around them. Which fields those are comes from the spec, and a test holds it to be all.
+//!
+//! # What it costs
+//!
+//! A frame is read to its end before it goes on, and its bytes are not copied: neither for the other side nor for the
+//! watcher. Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction
+//! and what comes in one read behind it is held.
+
+mod acks;
+mod cap;
+mod config;
+mod endpoint;
+mod event;
+mod facts;
+mod header;
+mod hub;
+mod patch;
+mod pcapng;
+mod refusal;
+mod relay;
+mod secret;
+mod tap;
+mod walk;
+
+pub use cap::{Cap, CapError};
+pub use config::TapConfig;
+pub use endpoint::{LEFT_ALONE, REQUESTS_WITH_HOSTS};
+pub use event::{Event, Exchange, NoEvent, Watch};
+pub use facts::{FactReader, Facts, RecordSet};
+pub use pcapng::PcapngWriter;
+pub use tap::{Tap, TapError};

@@ -1,0 +1,261 @@
+//! Listeners: one to begin with, and one for each broker that an answer names.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use milena_connection::fault::{Action, Asked, Faults};
+use milena_transport::{Address, DialError, Stream, dial, first_of};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+
+use crate::cap::Caps;
+use crate::config::TapConfig;
+use crate::event::{Event, Queue};
+use crate::relay::Relay;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) config: TapConfig,
+    pub(crate) caps: Caps,
+    faults: Option<Mutex<Faults>>,
+    pub(crate) queue: Option<Queue>,
+    brokers: Mutex<Brokers>,
+    connections: AtomicU64,
+    permits: Arc<Semaphore>,
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Dropped with the last task; that is how the end of all is noticed.
+    alive: mpsc::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Brokers {
+    listeners: HashMap<Address, SocketAddr>,
+    /// Ports of this side. A cluster that advertises them already points its clients here.
+    own: HashSet<u16>,
+    /// The last port tried.
+    port: u16,
+    warned: bool,
+}
+
+/// Which brokers a listener stands in for.
+#[derive(Clone, Debug)]
+enum Upstream {
+    /// The one whose clients were told this listener.
+    Broker(Address),
+    /// Any of those to ask first.
+    Bootstrap,
+}
+
+impl Hub {
+    /// Opens the first listener.
+    pub(crate) fn start(
+        config: TapConfig,
+        queue: Option<Queue>,
+        stop: watch::Receiver<bool>,
+        alive: mpsc::Sender<()>,
+    ) -> io::Result<(Arc<Self>, SocketAddr)> {
+        let listener = StdListener::bind((config.host.as_str(), config.port))?;
+        let address = listener.local_addr()?;
+        let faults: Faults = config.faults.iter().cloned().collect();
+        let mut brokers = Brokers { port: config.port, ..Brokers::default() };
+        brokers.own.insert(address.port());
+        if let [only] = config.bootstrap.as_slice() {
+            brokers.listeners.insert(only.clone(), address);
+        }
+        let hub = Arc::new(Self {
+            caps: config.caps.iter().copied().collect(),
+            faults: (!faults.is_empty()).then(|| Mutex::new(faults)),
+            queue,
+            brokers: Mutex::new(brokers),
+            connections: AtomicU64::new(0),
+            permits: Arc::new(Semaphore::new(config.max_connections)),
+            stop,
+            alive,
+            config,
+        });
+        hub.listen(listener, Upstream::Bootstrap)?;
+        Ok((hub, address))
+    }
+
+    fn listen(self: &Arc<Self>, listener: StdListener, upstream: Upstream) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        tokio::spawn(Arc::clone(self).accept(listener, upstream));
+        Ok(())
+    }
+
+    async fn accept(self: Arc<Self>, listener: TcpListener, upstream: Upstream) {
+        let _alive = self.alive.clone();
+        let mut stop = self.stop.clone();
+        loop {
+            let accepted = tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return,
+                accepted = listener.accept() => accepted,
+            };
+            match (accepted, Arc::clone(&self.permits).try_acquire_owned()) {
+                (Ok((socket, client)), Ok(permit)) => {
+                    let (hub, upstream, alive) = (Arc::clone(&self), upstream.clone(), self.alive.clone());
+                    tokio::spawn(async move {
+                        hub.serve(socket, client, upstream).await;
+                        drop((permit, alive));
+                    });
+                }
+                (Ok((_, client)), Err(_)) => {
+                    self.warn(format!("{client} is sent away: there are too many connections"))
+                }
+                (Err(error), _) => {
+                    // Such as no more file descriptors: it passes, but not within microseconds.
+                    self.warn(format!("cannot take a connection: {error}"));
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(self: Arc<Self>, socket: TcpStream, client: SocketAddr, upstream: Upstream) {
+        let connection = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut stop = self.stop.clone();
+        let why = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => None,
+            why = self.relay(connection, socket, client, upstream) => why,
+        };
+        self.tell(Event::Closed { connection, why });
+    }
+
+    async fn relay(
+        self: &Arc<Self>,
+        connection: u64,
+        socket: TcpStream,
+        client: SocketAddr,
+        upstream: Upstream,
+    ) -> Option<String> {
+        // Frames are whole when they are written: holding back their last bytes would only delay them.
+        let _ = socket.set_nodelay(true);
+        let reached = socket.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
+        match timeout(self.config.connect_timeout, self.dial(upstream)).await {
+            Err(_) => Some(format!("no broker took the connection within {:?}", self.config.connect_timeout)),
+            Ok(Err(why)) => Some(why),
+            Ok(Ok((broker, stream))) => {
+                self.tell(Event::Opened { connection, client, broker: broker.clone() });
+                Relay::new(Arc::clone(self), connection, client, reached, broker).run(socket, stream).await
+            }
+        }
+    }
+
+    async fn dial(&self, upstream: Upstream) -> Result<(Address, Stream), String> {
+        let addresses = match upstream {
+            Upstream::Broker(address) => vec![address],
+            Upstream::Bootstrap => self.config.bootstrap.clone(),
+        };
+        let attempts = addresses.into_iter().map(|address| {
+            let tls = self.config.tls.clone();
+            async move {
+                let failed = |error: DialError| format!("cannot connect to {address}: {error}");
+                dial(&address, tls.as_ref()).await.map_err(failed).map(|stream| (address.clone(), stream))
+            }
+        });
+        first_of(attempts).await.map_err(|errors| errors.join("; "))
+    }
+
+    /// Where clients reach a broker by way of this side. Opens a listener when there is none. `None` when there is no need,
+    /// or no way.
+    pub(crate) fn local(self: &Arc<Self>, host: &str, port: i32, reached: IpAddr) -> Option<(String, u16)> {
+        let broker = Address::new(host, port).ok()?;
+        let mut brokers = self.brokers();
+        if brokers.own.contains(&broker.port()) && self.is_own_host(host) {
+            return None;
+        }
+        let at = match brokers.listeners.get(&broker) {
+            Some(at) => *at,
+            None => match self.open(&mut brokers, &broker) {
+                Ok(at) => {
+                    brokers.listeners.insert(broker.clone(), at);
+                    brokers.own.insert(at.port());
+                    self.tell(Event::Listening { broker, at });
+                    at
+                }
+                Err(why) => {
+                    if !std::mem::replace(&mut brokers.warned, true) {
+                        self.warn(format!("no listener for {broker}, clients will go there by themselves: {why}"));
+                    }
+                    return None;
+                }
+            },
+        };
+        Some((self.host(reached), at.port()))
+    }
+
+    fn is_own_host(&self, host: &str) -> bool {
+        let advertised = self.config.advertised_host.as_deref();
+        host == self.config.host || advertised == Some(host)
+    }
+
+    /// The host that clients are told.
+    fn host(&self, reached: IpAddr) -> String {
+        match &self.config.advertised_host {
+            Some(host) => host.clone(),
+            None if self.config.host.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified()) => {
+                reached.to_canonical().to_string()
+            }
+            None => self.config.host.clone(),
+        }
+    }
+
+    fn open(self: &Arc<Self>, brokers: &mut Brokers, broker: &Address) -> Result<SocketAddr, String> {
+        if brokers.listeners.len() >= self.config.max_brokers {
+            return Err(format!("{} brokers have one", brokers.listeners.len()));
+        }
+        let listener = self.next_listener(brokers).map_err(|error| error.to_string())?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        self.listen(listener, Upstream::Broker(broker.clone())).map_err(|error| error.to_string())?;
+        Ok(address)
+    }
+
+    /// On the next free port above, or on any.
+    fn next_listener(&self, brokers: &mut Brokers) -> io::Result<StdListener> {
+        let host = self.config.host.as_str();
+        while brokers.port != 0 {
+            brokers.port = brokers.port.checked_add(1).unwrap_or(0);
+            match StdListener::bind((host, brokers.port)) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                bound if brokers.port != 0 => return bound,
+                _ => {}
+            }
+        }
+        StdListener::bind((host, 0))
+    }
+
+    fn brokers(&self) -> MutexGuard<'_, Brokers> {
+        self.brokers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What goes wrong with a request on purpose.
+    pub(crate) fn fault(&self, asked: &Asked<'_>) -> Option<Action> {
+        let faults = self.faults.as_ref()?;
+        faults.lock().unwrap_or_else(PoisonError::into_inner).decide(asked)
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        match &event {
+            Event::Listening { broker, at } => tracing::info!(%broker, %at, "listening for a broker"),
+            Event::Opened { connection, client, broker } => tracing::debug!(connection, %client, %broker, "connected"),
+            Event::Closed { connection, why: Some(why) } => tracing::warn!(connection, why, "connection closed"),
+            Event::Closed { connection, why: None } => tracing::debug!(connection, "disconnected"),
+            Event::Warning(what) => tracing::warn!("{what}"),
+            Event::Exchange(_) => {}
+        }
+        if let Some(queue) = &self.queue {
+            queue.put(event, None);
+        }
+    }
+
+    pub(crate) fn warn(&self, what: String) {
+        self.tell(Event::Warning(what));
+    }
+}
