@@ -36,6 +36,12 @@ impl Failure {
         self
     }
 
+    /// The same with something in front.
+    pub(crate) fn preface(mut self, preface: impl Display) -> Self {
+        self.message.insert_str(0, &preface.to_string());
+        self
+    }
+
     /// What failed, without the hint.
     pub(crate) fn message(&self) -> &str {
         &self.message

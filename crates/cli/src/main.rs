@@ -10,7 +10,6 @@ mod cli;
 mod command;
 mod conversation;
 mod failure;
-mod frame;
 mod input;
 #[cfg(test)]
 mod laws;

@@ -1,6 +1,8 @@
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::failure::Result;
@@ -42,6 +44,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut out = Vec::new();
     push_hex(&mut out, bytes);
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// Bytes as standard base64.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// One line of the form that xxd prints, which `milena decode` reads.
+pub(crate) fn dump_line(offset: usize, bytes: &[u8]) -> String {
+    let groups: Vec<String> = bytes.chunks(2).map(hex).collect();
+    let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
+    let text: String = bytes.iter().map(printable).collect();
+    format!("{offset:08x}: {:39}  {text}", groups.join(" "))
 }
 
 /// Text of others as it may go to a terminal: without control characters, and cut where it becomes long.

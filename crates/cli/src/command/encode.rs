@@ -1,14 +1,18 @@
 use std::io::Write as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use clap::{ArgGroup, Args, ValueEnum};
+use milena_inspect::Part;
+use milena_inspect::blob::{self, Kind as BlobKind};
+use milena_inspect::stream::{Assume, read};
+use milena_inspect::text::from_base64;
+use milena_messages::ApiKey;
 use milena_schema::{Api, Spec};
 use milena_wire::Writer;
 use serde_json::{Map, Value, json};
 
-use super::subject::{Shape, Subject, body, check_version};
+use super::codec::build_batch;
+use super::subject::{Shape, Subject, blob_kind, body, check_version};
 use crate::failure::{Failure, Result};
 use crate::input::read_all;
 use crate::output;
@@ -17,23 +21,34 @@ const EXAMPLES: &str = r#"Examples:
   milena encode --message HeartbeatResponse --version 1 '{"errorCode": 27}'
   milena encode --request --api Metadata --version 12 '{"body": {}}' --as raw > frame.bin
   milena encode --response --api Heartbeat --version 4 --correlation-id 7 '{"body": {}}'
-  milena decode --request --file frame.bin | milena encode --request --as dump
+  milena decode --json --file frames.bin | milena encode --as dump
+  milena decode --records --json part.log | milena encode --records --as raw > again.log
+  milena encode --blob subscription --version 1 '{"topics": ["letters"]}'
   milena describe FetchRequest --version 12 --template | milena encode -m FetchRequest --version 12
 
 A field that is not there takes its default. A field that the version lacks is dropped if it is
-ignorable or has its default, and is an error otherwise; so is a name that the message never had."#;
+ignorable or has its default, and is an error otherwise; so is a name that the message never had.
+What `decode` did not understand it kept as it is, and so it comes back."#;
 
 /// Turn JSON into bytes
 ///
-/// Takes what `milena decode` prints: the JSON of a message alone, or of a frame with `header` and `body`. What a frame
-/// leaves out, api and version excepted, takes its default or the value of an option. Several JSON documents in a row make
-/// several frames.
+/// Takes what `milena decode --json` prints: a frame with `header` and `body`, a batch of records, a blob, or the JSON of a
+/// message alone. Frames and blobs say what they are; without that, an option has to. What a frame leaves out, api and
+/// version excepted, takes its default or the value of an option. Several JSON documents in a row make several frames.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(group = ArgGroup::new("subject").args(["message", "request", "response"]).required(true))]
+#[command(group = ArgGroup::new("subject").args(["message", "request", "response", "records", "blob"]))]
 pub(crate) struct Encode {
     #[command(flatten)]
     subject: Subject,
+
+    /// Record batches and message sets, a JSON document each
+    #[arg(long, conflicts_with_all = ["api", "version"])]
+    records: bool,
+
+    /// A blob of this kind at --version: its `data`, or all that `decode` prints of it
+    #[arg(long, value_name = "KIND", value_parser = blob_kind)]
+    blob: Option<BlobKind>,
 
     /// The JSON; - for stdin, which is also where it is read from when nothing is given
     #[arg(value_name = "JSON", conflicts_with = "file")]
@@ -88,11 +103,7 @@ impl Encode {
         let mut documents = 0;
         for json in serde_json::Deserializer::from_slice(&text).into_iter::<Value>() {
             let json = json.map_err(|error| Failure::failed(format!("the input is not JSON: {error}")))?;
-            let bytes = match shape {
-                Some(Shape::Message(message, version)) => message.encode(&json, version).map_err(Failure::failed)?,
-                Some(Shape::Response) => self.frame(json, false)?,
-                Some(Shape::Request) | None => self.frame(json, true)?,
-            };
+            let bytes = self.document(json, shape)?;
             self.print(&mut out, &bytes)?;
             documents += 1;
         }
@@ -103,16 +114,63 @@ impl Encode {
         }
     }
 
+    fn document(&self, json: Value, shape: Option<Shape>) -> Result<Bytes> {
+        if self.records {
+            return match json.get("error") {
+                Some(_) if json.get("records").is_none() => {
+                    Err(Failure::failed("the records of this batch were not read, so there is nothing to write")
+                        .hint("decode --tolerant may read some of them"))
+                }
+                _ => build_batch(json.to_string().as_bytes()).map_err(Failure::failed),
+            };
+        }
+        match (shape, json.get("direction").and_then(Value::as_str)) {
+            (Some(Shape::Message(message, version)), _) => message.encode(&json, version).map_err(Failure::failed),
+            (Some(Shape::Response), _) | (None, Some("response")) => self.frame(json, false),
+            (Some(Shape::Request), _) | (None, Some("request")) => self.frame(json, true),
+            (None, _) if self.blob.is_some() || json.get("kind").is_some() => self.blob(&json),
+            (None, _) if json.get("frame").is_some() => self.frame(json, true),
+            (None, _) => Err(Failure::usage("what is this the JSON of?")
+                .hint("--request, --response, --records, --blob KIND, or --message NAME --version N")),
+        }
+    }
+
+    /// A blob, out of its data alone or with kind and version around it.
+    fn blob(&self, json: &Value) -> Result<Bytes> {
+        let kind = match (self.blob, json.get("kind").and_then(Value::as_str)) {
+            (Some(kind), _) => kind,
+            (None, name) => blob_kind(name.unwrap_or_default()).map_err(Failure::failed)?,
+        };
+        let data = json.get("data").unwrap_or(json);
+        let stated = json.get("version").filter(|_| json.get("data").is_some()).and_then(Value::as_i64);
+        let version = self.subject.version.or(stated.and_then(|version| i16::try_from(version).ok()));
+        let version = version.ok_or_else(|| Failure::usage("at which version?").hint("name one with --version"))?;
+        let bytes = blob::encode(kind, version, data).map_err(Failure::failed)?;
+        with_leftover(bytes, json.get("leftover"))
+    }
+
     fn frame(&self, json: Value, request: bool) -> Result<Bytes> {
         let Value::Object(mut json) = json else {
             return Err(Failure::failed("the JSON of a frame is an object with `header` and `body`"));
         };
+        // What decode says about a frame is no part of it.
+        for name in ["direction", "guess", "notes", "error", "connection", "time", "latencyMicros"] {
+            json.remove(name);
+        }
+        if let Some(frame) = json.remove("frame") {
+            return self.sized(base64(&frame, "frame")?);
+        }
+        let (leftover, raw) = (json.remove("leftover"), json.remove("raw"));
         let mut header = match json.remove("header").unwrap_or_else(|| json!({})) {
             Value::Object(header) => header,
             _ => return Err(Failure::failed("`header` is not an object")),
         };
         let (api, version) = self.api(&mut json, &header)?;
         let body_json = json.remove("body").unwrap_or_else(|| json!({}));
+        let raw = raw.map(|raw| base64(&raw, "raw")).transpose()?;
+        if let Some(raw) = raw.filter(|raw| says(raw, api, version, request, &header, &body_json)) {
+            return self.sized(raw);
+        }
         if let Some(name) = json.keys().next() {
             return Err(Failure::failed(format!("a frame has no `{name}`"))
                 .hint("its members are api, version, header and body; --message encodes a body alone"));
@@ -131,18 +189,19 @@ impl Encode {
             false => ("ResponseHeader", api.response_header_version(version)),
         };
         let mut writer = Writer::new();
-        if !self.no_size {
-            writer.i32(0);
-        }
         let header = Value::Object(header);
         Spec::kafka().message(name)?.encode_into(&mut writer, &header, header_version).map_err(Failure::failed)?;
         body(api, request)?.encode_into(&mut writer, &body_json, version).map_err(Failure::failed)?;
-        if !self.no_size {
-            let size =
-                i32::try_from(writer.len() - 4).map_err(|_| Failure::failed("the frame does not fit an int32"))?;
-            writer.patch_i32(0, size);
+        self.sized(with_leftover(writer.into_bytes(), leftover.as_ref())?)
+    }
+
+    /// The frame with its size in front, unless that is not wanted.
+    fn sized(&self, frame: Bytes) -> Result<Bytes> {
+        if self.no_size {
+            return Ok(frame);
         }
-        Ok(writer.into_bytes())
+        let size = i32::try_from(frame.len()).map_err(|_| Failure::failed("the frame does not fit an int32"))?;
+        Ok([&size.to_be_bytes(), &frame[..]].concat().into())
     }
 
     /// API and version: of the options, of the frame, or of its header.
@@ -177,10 +236,10 @@ impl Encode {
         match self.format {
             Format::Raw => out.write_all(bytes)?,
             Format::Hex => writeln!(out, "{}", output::hex(bytes))?,
-            Format::Base64 => writeln!(out, "{}", STANDARD.encode(bytes))?,
+            Format::Base64 => writeln!(out, "{}", output::base64(bytes))?,
             Format::Dump => {
                 for (index, line) in bytes.chunks(16).enumerate() {
-                    writeln!(out, "{}", dump_line(16 * index, line))?;
+                    writeln!(out, "{}", output::dump_line(16 * index, line))?;
                 }
             }
         }
@@ -188,10 +247,28 @@ impl Encode {
     }
 }
 
-/// One line of the form that xxd prints, which `milena decode` reads.
-fn dump_line(offset: usize, bytes: &[u8]) -> String {
-    let groups: Vec<String> = bytes.chunks(2).map(output::hex).collect();
-    let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
-    let text: String = bytes.iter().map(printable).collect();
-    format!("{offset:08x}: {:39}  {text}", groups.join(" "))
+/// Whether bytes say what the JSON says, if not in Kafka's own words.
+fn says(raw: &Bytes, api: &Api, version: i16, request: bool, header: &Map<String, Value>, body: &Value) -> bool {
+    let assume = if request { Assume::Requests } else { Assume::Responses(ApiKey(api.key), version) };
+    let size = i32::try_from(raw.len()).unwrap_or_default();
+    let framed = Bytes::from([&size.to_be_bytes(), &raw[..]].concat());
+    let [found] = &read(&framed, assume)[..] else { return false };
+    let parts = found.frame.parts().ok();
+    let read = |part: &Part| part.decode().ok().map(|decoded| decoded.json);
+    let same =
+        |parts: &[Part; 2]| read(&parts[0]) == Some(header.clone().into()) && read(&parts[1]).as_ref() == Some(body);
+    parts.is_some_and(|parts| same(&parts))
+}
+
+/// Bytes that stood behind a message.
+fn with_leftover(bytes: Bytes, leftover: Option<&Value>) -> Result<Bytes> {
+    match leftover {
+        None => Ok(bytes),
+        Some(leftover) => Ok([&bytes[..], &base64(leftover, "leftover")?].concat().into()),
+    }
+}
+
+fn base64(json: &Value, name: &str) -> Result<Bytes> {
+    let bytes = json.as_str().and_then(from_base64).map(Bytes::from);
+    bytes.ok_or_else(|| Failure::failed(format!("`{name}` is not base64")))
 }

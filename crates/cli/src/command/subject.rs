@@ -1,6 +1,7 @@
 //! What `decode` and `encode` are about: a message, or a whole frame of a request or response.
 
 use clap::Args;
+use milena_inspect::blob::Kind as BlobKind;
 use milena_schema::{Api, Message, Spec, UnknownName};
 use milena_wire::VersionRange;
 
@@ -80,4 +81,12 @@ pub(crate) fn check_version(version: i16, name: &str, valid: VersionRange) -> Re
         true => Ok(()),
         false => Err(Failure::usage(format!("{name} has no version {version}")).hint(format!("valid are {valid}"))),
     }
+}
+
+/// The kind of blob of that name.
+pub(crate) fn blob_kind(name: &str) -> Result<BlobKind, String> {
+    BlobKind::named(name).ok_or_else(|| {
+        let names: Vec<&str> = BlobKind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Entity, Message, Spec, UNKNOWN_TAGGED_FIELDS};
+use milena_schema::{Entity, Message, Spec, StructId, Type, UNKNOWN_TAGGED_FIELDS};
 use milena_wire::{Reader, VersionRange};
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn weigh(message: &Message, json: &Value) -> (i32, Vec<String>) {
         reasons.push("error codes and API keys are known ones".to_owned());
     }
     let mut seen = Seen { far, ..Seen::default() };
-    seen.look("", json);
+    seen.structure(message, StructId::ROOT, json);
     if seen.far > 0 {
         weight -= 40;
         reasons.push("ids, ports or times that nobody has".to_owned());
@@ -122,18 +122,31 @@ struct Seen {
 }
 
 impl Seen {
-    fn look(&mut self, name: &str, json: &Value) {
-        match json {
-            Value::Array(array) if name == UNKNOWN_TAGGED_FIELDS => self.unknown_tags += array.len(),
-            Value::Array(array) => array.iter().for_each(|json| self.look(name, json)),
-            Value::Object(map) => map.iter().for_each(|(name, json)| self.look(name, json)),
-            Value::String(text) if text.chars().any(|c| c.is_control() || c == '\u{fffd}') => self.unreadable += 1,
-            Value::String(text) => self.text += text.len(),
-            Value::Number(number) => {
+    fn structure(&mut self, message: &Message, id: StructId, json: &Value) {
+        let Value::Object(map) = json else { return };
+        for field in &message.structure(id).fields {
+            if let Some(json) = map.get(&field.json_name) {
+                self.value(message, &field.ty, &field.json_name, json);
+            }
+        }
+        self.unknown_tags += map.get(UNKNOWN_TAGGED_FIELDS).and_then(Value::as_array).map_or(0, Vec::len);
+    }
+
+    fn value(&mut self, message: &Message, ty: &Type, name: &str, json: &Value) {
+        match (ty, json) {
+            (Type::Array(element), Value::Array(array)) => {
+                array.iter().for_each(|json| self.value(message, element, name, json));
+            }
+            (Type::Struct(id), json) => self.structure(message, *id, json),
+            (Type::String, Value::String(text)) if text.chars().any(|c| c.is_control() || c == '\u{fffd}') => {
+                self.unreadable += 1;
+            }
+            (Type::String, Value::String(text)) => self.text += text.len(),
+            (_, Value::Number(number)) => {
                 let number = number.as_i64().unwrap_or_default();
                 self.far += usize::from(match name {
                     "port" => !(0..=65_535).contains(&number),
-                    "throttleTimeMs" => !(0..=86_400_000).contains(&number),
+                    "throttleTimeMs" => !(0..=3_600_000).contains(&number),
                     "partitionIndex" | "partition" => !(-1..1 << 24).contains(&number),
                     _ => false,
                 });

@@ -78,6 +78,14 @@ impl Codec {
     }
 }
 
+/// A batch, or a message set, out of the JSON that `build` takes and `decode --records --json` prints.
+///
+/// # Errors
+/// What is wrong with the JSON.
+pub(super) fn build_batch(json: &[u8]) -> milena_wire::Result<milena_wire::Bytes> {
+    records::build(&line::Line::parse(json)?)
+}
+
 fn serve<R: io::Read, W: Write>(mut input: BufReader<R>, mut out: W) -> Result {
     let mut line = Vec::new();
     let mut answer = Vec::new();

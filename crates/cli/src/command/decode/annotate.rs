@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use milena_inspect::Part;
 use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{Content, Entity, Note};
 use serde_json::Value;
 
-use super::part::Part;
 use crate::output::{short, size};
 use crate::table::Table;
 
@@ -26,15 +26,25 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The size in front of a frame.
-    pub(super) fn size(start: usize, size: i32) -> Self {
+    /// A number that stands in front of a message, in so many bytes.
+    pub(super) fn number(start: usize, name: &str, number: i64, bytes: usize) -> Self {
         Self {
-            range: format!("{start}..{}", start + 4),
-            hex: hex(&size.to_be_bytes()),
-            field: "size".to_owned(),
-            ty: "int32".to_owned(),
-            value: size.to_string(),
+            range: format!("{start}..{}", start + bytes),
+            hex: hex(number.to_be_bytes().get(8 - bytes.min(8)..).unwrap_or_default()),
+            field: name.to_owned(),
+            ty: int_type(bytes).to_owned(),
+            value: number.to_string(),
         }
+    }
+}
+
+/// A number of so many bytes; one byte is a varint wherever this is asked.
+pub(super) fn int_type(bytes: usize) -> &'static str {
+    match bytes {
+        1 => "uvarint",
+        2 => "int16",
+        4 => "int32",
+        _ => "int64",
     }
 }
 

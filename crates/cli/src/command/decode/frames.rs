@@ -1,88 +1,79 @@
 //! `decode --as frames`: requests and responses with their headers.
 
 use bytes::Bytes;
-use milena_messages::ErrorCode;
-use milena_schema::{Api, Spec};
+use milena_inspect::stream::{Assume, Found, Guess, Reading, read};
 use serde_json::{Map, Value, json};
 
-use super::part::{Part, Printer, note_leftover};
-use crate::command::subject::body;
+use super::part::Printer;
+use super::show::{Shown, Tally};
 use crate::failure::{Failure, Result};
-use crate::frame::{self, Frame};
+use crate::output::base64;
 
-/// Reads all frames. Responses are those to a request of `answered`.
-pub(super) fn run(bytes: &Bytes, answered: Option<(&'static Api, i16)>, printer: &mut Printer) -> Result {
-    let frames = match answered {
-        Some(_) => frame::split(bytes, |_| true),
-        None => frame::split(bytes, frame::begins_with_api),
-    };
+/// Reads all frames.
+pub(super) fn run(bytes: &Bytes, assume: Assume, printer: &mut Printer) -> Result {
+    let frames = read(bytes, assume);
     if frames.is_empty() {
         return Err(Failure::failed("there are no bytes to decode"));
     }
-    frames.iter().try_for_each(|frame| decode_frame(frame, answered, printer))
+    let mut tally = Tally::default();
+    for found in frames {
+        let failure = show(found, printer)?;
+        tally.count(failure);
+    }
+    tally.finish("frames")
 }
 
-fn decode_frame(frame: &Frame, answered: Option<(&'static Api, i16)>, printer: &mut Printer) -> Result {
-    if let Some(size) = frame.size {
-        printer.size(frame.start, size);
-    }
-    let (api, version) = match answered {
-        Some(answered) => answered,
-        None => frame::request_api(&frame.bytes).map_err(|what| {
-            let hint = "--response for answers, --message for a body without header";
-            Failure::failed(format!("this is no request: {what} (at byte {})", frame.base())).hint(hint)
-        })?,
-    };
-    let request = answered.is_none();
-    let (header, header_version) = match request {
-        true => ("RequestHeader", api.request_header_version(version)),
-        false => ("ResponseHeader", api.response_header_version(version)),
-    };
-    let message = Spec::kafka().message(header)?;
-    let mut part = Part { message, version: header_version, base: frame.base(), bytes: frame.bytes.clone() };
-    let header = part.decode(printer).map_err(|failure| cut_off(failure, frame))?;
-    let at = part.bytes.len() - header.leftover;
-    part = Part { message: body(api, request)?, version, base: part.base + at, bytes: part.bytes.slice(at..) };
-    let body = match part.decode(printer) {
-        Ok(body) => body,
-        Err(failure) if !request && api.key == 18 && version > 0 => {
-            return fallback(api, part, printer).map_err(|_| cut_off(failure, frame));
+fn show(found: Found, printer: &mut Printer) -> Result<Option<Failure>> {
+    let (start, end) = (found.range.start, found.range.end);
+    let place = format!("bytes {start}..{end}");
+    let mut notes = found.notes.clone();
+    let mut members = Map::new();
+    match &found.reading {
+        Reading::Foreign(foreign) => {
+            printer.title(&format!("no frame of Kafka  {place}"))?;
+            printer.unknown(start, &found.frame.bytes)?;
+            let what = notes.join("; ");
+            printer.document(&json!({
+                "foreign": foreign.to_string(), "error": what, "frame": base64(&found.frame.bytes),
+            }))?;
+            return Ok(Some(Failure::failed(what).hint(foreign.hint())));
         }
-        Err(failure) => return Err(cut_off(failure, frame)),
-    };
-    note_leftover(&part, body.leftover);
-    if let Some(missing) = missing(frame) {
-        eprintln!("note: {missing}");
+        Reading::Unknown => {
+            printer.title(&format!("not understood  {place}"))?;
+            if let Some(size) = found.size {
+                printer.size(start, size);
+            }
+            printer.unknown(found.base(), &found.frame.bytes)?;
+            let what = format!("the frame at byte {start} is neither request nor answer: {}", notes.join("; "));
+            printer.document(&json!({ "error": what, "frame": base64(&found.frame.bytes) }))?;
+            let hint = "--request or --response --api API --version N say what it is";
+            return Ok(Some(Failure::failed(what).hint(hint)));
+        }
+        Reading::Guess(guesses) => {
+            members.insert("guess".to_owned(), guesses.iter().map(guess_json).collect());
+            notes.push(in_words(guesses));
+        }
+        Reading::Request | Reading::Response => {}
     }
-    let mut document = Map::new();
-    document.insert("api".to_owned(), json!(api.name));
-    document.insert("version".to_owned(), json!(version));
-    document.insert("header".to_owned(), header.json);
-    document.insert("body".to_owned(), body.json);
-    printer.document(Value::Object(document))
+    let (base, size) = (found.base(), found.size);
+    Shown { frame: &found.frame, base, size, place, members, notes }.show(printer)
 }
 
-/// A broker that does not have the version of an ApiVersions request answers at version 0, with an error.
-fn fallback(api: &Api, part: Part, printer: &mut Printer) -> Result {
-    let part = Part { version: 0, ..part };
-    let body = part.decode(printer)?;
-    let refused = body.json["errorCode"] == json!(ErrorCode::UNSUPPORTED_VERSION.0);
-    if !refused {
-        return Err(Failure::failed("no fallback"));
-    }
-    eprintln!("note: the broker refused the version and answered at version 0 (KIP-511)");
-    printer.document(json!({ "api": api.name, "version": 0, "body": body.json }))
+fn guess_json(guess: &Guess) -> Value {
+    json!({
+        "api": guess.api_key.to_string(),
+        "versions": guess.versions.to_string(),
+        "reasons": guess.reasons,
+    })
 }
 
-/// An error in a frame that is shorter than its size has that for its cause.
-fn cut_off(failure: Failure, frame: &Frame) -> Failure {
-    match missing(frame) {
-        Some(missing) => failure.hint(missing),
-        None => failure,
-    }
-}
-
-fn missing(frame: &Frame) -> Option<String> {
-    let size = frame.size.filter(|size| usize::try_from(*size) != Ok(frame.bytes.len()))?;
-    Some(format!("the frame says that it has {size} bytes, but {} are there", frame.bytes.len()))
+/// What an answer was taken for and why, and what else it may be.
+fn in_words(guesses: &[Guess]) -> String {
+    let name = |guess: &Guess| format!("{} {}", guess.api_key, guess.versions);
+    let mut names = guesses.iter().map(name);
+    let best = names.next().unwrap_or_default();
+    let reasons = guesses.first().map(|guess| guess.reasons.join(", ")).unwrap_or_default();
+    let others: Vec<String> = names.collect();
+    let others = if others.is_empty() { String::new() } else { format!("; others that fit: {}", others.join(", ")) };
+    format!("nobody asked for this answer, so it is a guess: {best} ({reasons}){others}")
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use bytes::Bytes;
 use clap::ValueEnum;
 use milena_connection::Foreign;
-
-use crate::frame;
+use milena_inspect::blob;
+use milena_inspect::stream::{Assume, Piece, guess, is_request, read, split};
 
 /// What bytes can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,10 @@ pub(super) enum Kind {
     Segment,
     /// Frames as JSON lines, as `milena tap` saves them
     Trace,
+    /// What members of a group send each other; --blob says which
+    Blob,
+    /// A record of one of Kafka's own topics: --topic, --key, --value
+    Topic,
 }
 
 /// Endings of the files that a broker keeps for a partition.
@@ -64,13 +69,32 @@ impl Kind {
         if is_batch(bytes) {
             return Some(Self::Records);
         }
-        frame::begins_with_api(bytes).then_some(Self::Frames)
+        Self::of_frame_or_blob(&Bytes::copy_from_slice(bytes))
+    }
+
+    /// None of them says for sure what it is, so that all have to be tried.
+    fn of_frame_or_blob(bytes: &Bytes) -> Option<Self> {
+        let pieces = split(bytes, |_| false);
+        let sized = |piece: &Piece| piece.size.and_then(|size| usize::try_from(size).ok()) == Some(piece.bytes.len());
+        if !pieces.is_empty() && pieces.iter().all(|piece| sized(piece) && piece.bytes.len() >= 4) {
+            return Some(Self::Frames);
+        }
+        let request = is_request(bytes);
+        if request && read(bytes, Assume::Requests).iter().all(|found| found.frame.decode().is_ok()) {
+            return Some(Self::Frames);
+        }
+        if blob::guess(bytes.clone()).first().is_some_and(|best| best.leftover == 0) {
+            return Some(Self::Blob);
+        }
+        // It may have been cut off behind its beginning.
+        let request = request || bytes.get(4..).is_some_and(is_request);
+        (request || !guess(bytes).is_empty()).then_some(Self::Frames)
     }
 }
 
 fn begins_with_sized_request(bytes: &[u8]) -> bool {
-    let size = bytes.first_chunk().map(|size| i32::from_be_bytes(*size));
-    size.is_some_and(|size| size >= 8) && bytes.get(4..).is_some_and(frame::begins_with_api)
+    let size = bytes.first_chunk().and_then(|size| usize::try_from(i32::from_be_bytes(*size)).ok());
+    size.is_some_and(|size| (8..=bytes.len() - 4).contains(&size)) && bytes.get(4..).is_some_and(is_request)
 }
 
 /// Offset, size and a magic that there is. Of one that is cut off the attributes have to make sense as well.

@@ -1,22 +1,31 @@
 mod annotate;
+mod blob;
 mod frames;
 mod kind;
 mod part;
 mod records;
 mod segment;
+mod show;
+mod topic;
 mod trace;
 
 use std::path::PathBuf;
 
 use bytes::Bytes;
 use clap::{ArgGroup, Args};
-use milena_schema::{Api, Message};
+use milena_inspect::blob::Kind as BlobKind;
+use milena_inspect::stream::Assume;
+use milena_inspect::text;
+use milena_inspect::{Part, text::Form};
+use milena_messages::ApiKey;
+use milena_schema::Message;
 
-use super::subject::{Shape, Subject, check_version};
+use super::subject::{Shape, Subject, blob_kind, check_version};
 use crate::failure::{Failure, Result};
 use crate::input::BytesInput;
+use crate::output::{self, short, size};
 use kind::Kind;
-use part::{Part, Printer, note_leftover};
+use part::{Printer, Style};
 use records::Records;
 use segment::Segments;
 
@@ -57,7 +66,7 @@ of them. Ranges in parentheses count in the decompressed payload.";
 /// are, the name of the file or the bytes themselves say it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(group = ArgGroup::new("subject").args(["message", "request", "response", "records"]))]
+#[command(group = ArgGroup::new("subject").args(["message", "request", "response", "records", "blob", "topic"]))]
 pub(crate) struct Decode {
     #[command(flatten)]
     subject: Subject,
@@ -76,6 +85,19 @@ pub(crate) struct Decode {
 
     #[command(flatten)]
     view: View,
+
+    /// What members of a group send each other: subscription, assignment, connect-subscription, connect-assignment,
+    /// streams-subscription, sticky or cooperative-sticky
+    #[arg(long, value_name = "KIND", value_parser = blob_kind)]
+    blob: Option<BlobKind>,
+
+    /// A record of this topic, one of Kafka's own, with --key and --value as hex or base64; without a value it is null
+    #[arg(long, short, value_name = "TOPIC")]
+    topic: Option<String>,
+
+    /// The value of the record that --topic is about
+    #[arg(long, value_name = "BYTES", requires = "topic")]
+    value: Option<String>,
 
     #[command(flatten)]
     segments: Segments,
@@ -106,16 +128,21 @@ struct View {
 }
 
 /// What the caller said of the bytes beside their kind.
-#[derive(Default)]
 struct Told {
     message: Option<(&'static Message, i16)>,
-    /// The API and version that a response answers.
-    answered: Option<(&'static Api, i16)>,
+    frames: Assume,
+    style: Style,
 }
 
 impl Decode {
     pub(crate) fn run(self) -> Result {
         let (kind, told) = self.told()?;
+        if kind == Kind::Topic {
+            let mut printer = Printer::new(told.style);
+            let result = self.record()?.run(&mut printer);
+            printer.finish()?;
+            return result;
+        }
         let paths = self.input.paths();
         if kind == Kind::Segment || (kind == Kind::Auto && all_of_segments(&paths)) {
             if paths.is_empty() {
@@ -136,19 +163,18 @@ impl Decode {
     fn decode(&self, kind: Kind, told: &Told, bytes: Bytes) -> Result {
         let kind = match kind {
             Kind::Auto => Kind::of_bytes(&bytes).ok_or_else(|| {
-                Failure::failed("these bytes do not say what they are").hint(
-                    "say it: --as frames|records|trace, --message NAME --version N, or --response --api API --version N",
-                )
+                let what = if bytes.is_empty() { "there are no bytes" } else { "these bytes do not say what they are" };
+                Failure::failed(what).hint("--as says it, or --message NAME --version N for a message without header")
             })?,
             kind => kind,
         };
-        let View { annotate, json, compact, .. } = self.view;
-        let mut printer = Printer::new(annotate, json, compact);
+        let mut printer = Printer::new(told.style);
         let result = match kind {
             Kind::Records => return Records { view: self.view }.run(bytes),
             Kind::Trace => trace::run(&bytes, &mut printer),
             Kind::Message => message(bytes, told, &mut printer),
-            Kind::Frames | Kind::Segment | Kind::Auto => frames::run(&bytes, told.answered, &mut printer),
+            Kind::Blob => blob::run(&bytes, self.blob, &mut printer),
+            _ => frames::run(&bytes, told.frames, &mut printer),
         };
         // What was understood shows even if the rest was not.
         printer.finish()?;
@@ -157,30 +183,58 @@ impl Decode {
 
     /// What the flags say that the bytes are.
     fn told(&self) -> Result<(Kind, Told)> {
-        if self.records {
-            return Ok((Kind::Records, Told::default()));
-        }
         let (api, version) = (self.subject.api()?, self.subject.version);
-        match (self.subject.shape()?, api, version) {
-            (Some(Shape::Message(..)), ..) if !matches!(self.kind, Kind::Auto | Kind::Message) => {
-                Err(Failure::usage("--message goes with --as message alone"))
+        let shape = self.subject.shape()?;
+        let style = Style::new(self.view, shape.is_some());
+        let told = Told { message: None, frames: Assume::Nothing, style };
+        let by_flag = [
+            (self.records, Kind::Records),
+            (self.blob.is_some(), Kind::Blob),
+            (self.topic.is_some(), Kind::Topic),
+            (matches!(shape, Some(Shape::Message(..))), Kind::Message),
+        ];
+        let by_flag = by_flag.into_iter().find_map(|(given, kind)| given.then_some(kind));
+        let kind = match (by_flag, self.kind) {
+            (Some(kind), Kind::Auto) => kind,
+            (Some(kind), said) if kind != said => {
+                return Err(Failure::usage("--as says another thing than the other flags").hint("leave --as out"));
             }
+            (_, said) => said,
+        };
+        match (shape, api, version) {
             (Some(Shape::Message(message, version)), ..) => {
-                Ok((Kind::Message, Told { message: Some((message, version)), ..Told::default() }))
+                Ok((kind, Told { message: Some((message, version)), ..told }))
             }
-            (Some(Shape::Request), api, version) if api.is_some() || version.is_some() => {
-                Err(Failure::usage("a request frame names its API and version itself")
-                    .hint("leave --api and --version out, or use --message for a body without header"))
-            }
-            (Some(Shape::Request), ..) => Ok((Kind::Frames, Told::default())),
-            (None, None, None) => Ok((self.kind, Told::default())),
-            (_, Some(api), Some(version)) => {
+            (Some(Shape::Request), None, None) => Ok((Kind::Frames, Told { frames: Assume::Requests, ..told })),
+            (Some(Shape::Request), ..) => Err(Failure::usage("a request frame names its API and version itself")
+                .hint("leave --api and --version out, or use --message for a body without header")),
+            (None, None, None) => Ok((kind, told)),
+            (_, Some(api), Some(version)) if matches!(kind, Kind::Auto | Kind::Frames) => {
                 check_version(version, &api.name, api.versions)?;
-                Ok((Kind::Frames, Told { answered: Some((api, version)), ..Told::default() }))
+                Ok((Kind::Frames, Told { frames: Assume::Responses(ApiKey(api.key), version), ..told }))
             }
-            _ => Err(Failure::usage("a response does not say what it answers")
+            (Some(Shape::Response), ..) => Err(Failure::usage("a response does not say what it answers")
                 .hint("name the API and version of the request with --api and --version")),
+            (None, ..) => Err(Failure::usage("--api and --version are for responses, and go together")
+                .hint("without them, answers are matched with requests in the input, or guessed")),
         }
+    }
+
+    /// The record that --topic, --key and --value are about.
+    fn record(&self) -> Result<topic::Record> {
+        let topic = self.topic.clone().ok_or_else(|| {
+            Failure::usage("a record of which topic?").hint("name it with --topic, such as --topic __consumer_offsets")
+        })?;
+        let bytes = |text: &str, name: &str| {
+            let bytes = if text.is_empty() { Ok(Vec::new()) } else { text::parse(text, Form::Auto) };
+            bytes.map(Bytes::from).map_err(|error| Failure::usage(format!("--{name}: {error}")))
+        };
+        let key = self.segments.key.as_ref().map(|key| bytes(&key.given, "key")).transpose()?;
+        let value = self.value.as_ref().map(|value| bytes(value, "value")).transpose()?;
+        if key.is_none() && value.is_none() {
+            return Err(Failure::usage("there is neither --key nor --value"));
+        }
+        Ok(topic::Record { topic, key, value })
     }
 }
 
@@ -193,7 +247,12 @@ fn message(bytes: Bytes, told: &Told, printer: &mut Printer) -> Result {
         return Err(Failure::usage("which message?").hint("name it with --message and --version"));
     };
     let part = Part { message, version, base: 0, bytes };
-    let decoded = part.decode(printer)?;
-    note_leftover(&part, decoded.leftover);
-    printer.document(decoded.json)
+    let decoded = part::decode(&part, printer)?;
+    if decoded.leftover > 0 {
+        let at = part.bytes.len() - decoded.leftover;
+        let hex = short(&output::hex(part.bytes.get(at..).unwrap_or_default()), 40);
+        let count = size(decoded.leftover);
+        printer.note(&format!("{count} left over behind the message, from byte {at}: {hex}"))?;
+    }
+    printer.document(&decoded.json)
 }

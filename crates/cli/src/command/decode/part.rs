@@ -1,86 +1,133 @@
 use std::io::{BufWriter, StdoutLock, Write as _};
 
-use bytes::Bytes;
-use milena_schema::{Decoded, Message, Note};
+use milena_inspect::Part;
+use milena_schema::{Decoded, Note};
 use serde_json::{Value, json};
 
+use super::View;
 use super::annotate::{self, Row};
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::{self, Paint, dump_line};
 
-/// A message somewhere in the input.
-pub(super) struct Part {
-    pub(super) message: &'static Message,
-    pub(super) version: i16,
-    /// Where `bytes` begin in the input.
-    pub(super) base: usize,
-    /// The message, and what may follow it.
-    pub(super) bytes: Bytes,
+/// Bytes of what is not understood that are shown; JSON has all of them.
+const DUMPED: usize = 1024;
+
+/// Reads a message; the printer hears of each field if it wants to. The base of the part counts in the input.
+pub(super) fn decode(part: &Part, printer: &mut Printer) -> Result<Decoded> {
+    let outcome = match printer.style {
+        Style::Tree { .. } | Style::Notes => {
+            let annotated = part.message.decode_annotated(part.bytes.clone(), part.version);
+            printer.notes(part, &annotated.notes);
+            annotated.outcome
+        }
+        Style::Json | Style::Lines => part.message.decode(part.bytes.clone(), part.version),
+    };
+    outcome.map_err(|error| {
+        let (name, version) = (&part.message.name, part.version);
+        let failure = Failure::failed(format!("{name} version {version}: {}", error.shift(part.base)));
+        match printer.style {
+            Style::Tree { .. } | Style::Notes => failure,
+            Style::Json | Style::Lines => failure.hint("--annotate shows what was read up to there"),
+        }
+    })
 }
 
-impl Part {
-    /// Reads the message; the printer hears of each field if it wants to.
-    pub(super) fn decode(&self, printer: &mut Printer) -> Result<Decoded> {
-        let outcome = match printer.annotate {
-            true => {
-                let annotated = self.message.decode_annotated(self.bytes.clone(), self.version);
-                printer.notes(self, &annotated.notes);
-                annotated.outcome
-            }
-            false => self.message.decode(self.bytes.clone(), self.version),
-        };
-        outcome.map_err(|error| {
-            let failure =
-                Failure::failed(format!("{} version {}: {}", self.message.name, self.version, error.shift(self.base)));
-            match printer.annotate {
-                true => failure,
-                false => failure.hint("--annotate shows what was read up to there"),
-            }
-        })
+/// How things are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Documents over several lines.
+    Json,
+    /// A document a line.
+    Lines,
+    /// One array of all fields with their ranges.
+    Notes,
+    /// Each field beside its bytes, with a line of words above each frame or not.
+    Tree { titles: bool },
+}
+
+impl Style {
+    /// What was asked for. Without a word about what the bytes are, somebody wants to look at them.
+    pub(super) fn new(view: View, told: bool) -> Self {
+        match (view.annotate, view.json, view.compact) {
+            (true, true, _) => Self::Notes,
+            (true, false, _) => Self::Tree { titles: !told },
+            (false, _, true) => Self::Lines,
+            (false, false, false) if !told => Self::Tree { titles: true },
+            _ => Self::Json,
+        }
     }
 }
 
-/// Bytes behind a message are no error, but somebody may wonder.
-pub(super) fn note_leftover(part: &Part, leftover: usize) {
-    if leftover > 0 {
-        let at = part.bytes.len() - leftover;
-        let bytes = output::short(&output::hex(&part.bytes[at..]), 40);
-        let (count, start) = (output::size(leftover), part.base + at);
-        eprintln!("note: {count} left over behind the message, from byte {start}: {bytes}");
-    }
-}
-
-/// Where decoded parts go.
+/// Where decoded things go.
 pub(super) struct Printer {
     out: BufWriter<StdoutLock<'static>>,
-    annotate: bool,
-    json: bool,
-    compact: bool,
+    style: Style,
     rows: Vec<Row>,
     notes: Vec<Value>,
+    titles: usize,
 }
 
 impl Printer {
-    pub(super) fn new(annotate: bool, json: bool, compact: bool) -> Self {
-        Self { out: output::stdout(), annotate, json, compact, rows: Vec::new(), notes: Vec::new() }
+    pub(super) fn new(style: Style) -> Self {
+        Self { out: output::stdout(), style, rows: Vec::new(), notes: Vec::new(), titles: 0 }
+    }
+
+    /// A line of words above what follows.
+    pub(super) fn title(&mut self, title: &str) -> Result {
+        if self.style != (Style::Tree { titles: true }) {
+            return Ok(());
+        }
+        self.flush_rows()?;
+        if self.titles > 0 {
+            self.out.write_all(b"\n")?;
+        }
+        self.titles += 1;
+        writeln!(self.out, "{}", Paint::stdout().bold(title))?;
+        Ok(())
+    }
+
+    /// Something that is odd but no failure.
+    pub(super) fn note(&mut self, note: &str) -> Result {
+        match self.style {
+            Style::Tree { titles: true } => {
+                self.flush_rows()?;
+                writeln!(self.out, "note: {note}")?;
+            }
+            _ => eprintln!("note: {note}"),
+        }
+        Ok(())
     }
 
     /// The size in front of a frame.
     pub(super) fn size(&mut self, start: usize, size: i32) {
-        if self.annotate && self.json {
-            let note =
-                json!({ "depth": 0, "path": "size", "type": "int32", "start": start, "end": start + 4, "value": size });
-            self.notes.push(note);
-        } else if self.annotate {
-            if !self.rows.is_empty() {
-                self.rows.push(Row::default());
+        match self.style {
+            Style::Notes => self.notes.push(
+                json!({ "depth": 0, "path": "size", "type": "int32", "start": start, "end": start + 4, "value": size }),
+            ),
+            Style::Tree { titles } => {
+                if !self.rows.is_empty() && !titles {
+                    self.rows.push(Row::default());
+                }
+                self.rows.push(Row::number(start, "size", size.into(), 4));
             }
-            self.rows.push(Row::size(start, size));
+            Style::Json | Style::Lines => {}
+        }
+    }
+
+    /// A number in front of a message that no layout has.
+    pub(super) fn number(&mut self, start: usize, name: &str, number: i64, bytes: usize) {
+        match self.style {
+            Style::Notes => self.notes.push(json!({
+                "depth": 0, "path": name, "type": annotate::int_type(bytes), "start": start, "end": start + bytes,
+                "value": number,
+            })),
+            Style::Tree { .. } => self.rows.push(Row::number(start, name, number, bytes)),
+            Style::Json | Style::Lines => {}
         }
     }
 
     fn notes(&mut self, part: &Part, notes: &[Note]) {
-        if self.json {
+        if self.style == Style::Notes {
             self.notes.extend(notes.iter().map(|note| {
                 let mut note = note.clone();
                 note.range = note.range.start + part.base..note.range.end + part.base;
@@ -91,24 +138,63 @@ impl Printer {
         }
     }
 
+    /// Bytes that are not understood, with where they are in the input.
+    pub(super) fn unknown(&mut self, start: usize, bytes: &[u8]) -> Result {
+        match self.style {
+            Style::Tree { .. } => {
+                self.flush_rows()?;
+                for (index, line) in bytes.chunks(16).take(DUMPED / 16).enumerate() {
+                    writeln!(self.out, "{}", dump_line(start + 16 * index, line))?;
+                }
+                if bytes.len() > DUMPED {
+                    writeln!(self.out, "… {} more", output::size(bytes.len() - DUMPED))?;
+                }
+            }
+            Style::Notes => self.notes.push(json!({
+                "depth": 0, "path": "unknown", "type": "unknown", "start": start, "end": start + bytes.len(),
+                "hex": output::hex(bytes), "failed": true,
+            })),
+            Style::Json | Style::Lines => {}
+        }
+        Ok(())
+    }
+
     /// A message or frame as JSON; nothing when its fields were told one by one.
-    pub(super) fn document(&mut self, json: Value) -> Result {
-        match (self.annotate, self.compact) {
-            (true, _) => return Ok(()),
-            (false, true) => serde_json::to_writer(&mut self.out, &json)?,
-            (false, false) => serde_json::to_writer_pretty(&mut self.out, &json)?,
+    pub(super) fn document(&mut self, json: &Value) -> Result {
+        match self.style {
+            Style::Tree { .. } | Style::Notes => return Ok(()),
+            Style::Lines => serde_json::to_writer(&mut self.out, json)?,
+            Style::Json => serde_json::to_writer_pretty(&mut self.out, json)?,
         }
         self.out.write_all(b"\n")?;
         Ok(())
     }
 
+    /// Whether a document is wanted at all.
+    pub(super) fn wants_documents(&self) -> bool {
+        matches!(self.style, Style::Json | Style::Lines)
+    }
+
+    fn flush_rows(&mut self) -> Result {
+        if !self.rows.is_empty() {
+            self.out.write_all(annotate::render(&self.rows).as_bytes())?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+
     /// Prints what is still to print.
     pub(super) fn finish(&mut self) -> Result {
-        if self.annotate && self.json {
-            serde_json::to_writer_pretty(&mut self.out, &self.notes)?;
-            self.out.write_all(b"\n")?;
-        } else if self.annotate {
-            self.out.write_all(annotate::render(&self.rows).as_bytes())?;
+        match self.style {
+            Style::Notes => {
+                serde_json::to_writer_pretty(&mut self.out, &self.notes)?;
+                self.out.write_all(b"\n")?;
+            }
+            // A table of no rows still has its titles, which say what would be there.
+            Style::Tree { titles: false } if self.rows.is_empty() => {
+                self.out.write_all(annotate::render(&[]).as_bytes())?;
+            }
+            _ => self.flush_rows()?,
         }
         self.out.flush()?;
         Ok(())

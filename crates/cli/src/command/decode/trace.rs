@@ -2,94 +2,81 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use milena_inspect::conversation::{Conversation, Exchange, Frame};
-use milena_inspect::trace::Reader;
-use serde_json::{Map, Value, json};
+use milena_inspect::conversation::{Conversation, Exchange};
+use milena_inspect::time;
+use milena_inspect::trace::{Reader, TracedFrame};
+use serde_json::{Map, json};
 
-use super::part::{Part, Printer};
+use super::part::Printer;
+use super::show::{Shown, Tally};
 use crate::failure::{Failure, Result};
+
+/// What is known of a connection.
+#[derive(Default)]
+struct Connection {
+    conversation: Conversation,
+    /// Who talks to whom.
+    ends: String,
+}
 
 /// Shows every frame, a request in front of its answer.
 pub(super) fn run(bytes: &Bytes, printer: &mut Printer) -> Result {
-    let mut connections: BTreeMap<u64, Conversation> = BTreeMap::new();
-    let mut told = Told::default();
+    let mut connections: BTreeMap<u64, Connection> = BTreeMap::new();
+    let mut tally = Tally::default();
     for traced in Reader::new(&bytes[..]) {
-        let traced = traced.map_err(Failure::failed)?;
-        let conversation = connections.entry(traced.connection).or_default();
-        let exchange = conversation.feed(traced.direction, traced.time.unwrap_or_default(), traced.frame);
-        if let Some(exchange) = exchange {
-            told.exchange(traced.connection, &exchange, printer)?;
-        }
-    }
-    for (number, mut conversation) in connections {
-        for exchange in conversation.finish() {
-            told.exchange(number, &exchange, printer)?;
-        }
-    }
-    match told.first {
-        None => Ok(()),
-        Some(what) => {
-            let (failed, frames) = (told.failed, told.frames);
-            Err(Failure::failed(format!("{failed} of {frames} frames cannot be read, the first: {what}")))
-        }
-    }
-}
-
-/// What was shown so far.
-#[derive(Default)]
-struct Told {
-    frames: usize,
-    failed: usize,
-    /// Why the first frame that cannot be read cannot.
-    first: Option<String>,
-}
-
-impl Told {
-    fn exchange(&mut self, connection: u64, exchange: &Exchange, printer: &mut Printer) -> Result {
-        for frame in exchange.request.iter().chain(&exchange.response) {
-            self.frames += 1;
-            let mut document = head(connection, frame);
-            let remarks: Vec<Value> = exchange.remarks.iter().map(|remark| json!(remark.to_string())).collect();
-            if !remarks.is_empty() {
-                document.insert("notes".to_owned(), Value::Array(remarks));
+        let traced = match traced {
+            Ok(traced) => traced,
+            Err(error) => {
+                tally.count(Some(Failure::failed(error)));
+                continue;
             }
-            let read = frame.parts().map_err(|error| error.to_string()).and_then(|parts| {
-                let mut json = parts.into_iter().map(|part| {
-                    let part =
-                        Part { message: part.message, version: part.version, base: part.base, bytes: part.bytes };
-                    part.decode(printer).map(|decoded| decoded.json).map_err(|failure| failure.message().to_owned())
-                });
-                Ok((json.next().transpose()?, json.next().transpose()?))
-            });
-            match read {
-                Ok((header, body)) => {
-                    document.insert("header".to_owned(), json!(header));
-                    document.insert("body".to_owned(), json!(body));
-                }
-                Err(what) => {
-                    document.insert("error".to_owned(), json!(what));
-                    document.insert("frame".to_owned(), json!(STANDARD.encode(&frame.bytes)));
-                    self.failed += 1;
-                    self.first.get_or_insert(what);
-                }
-            }
-            printer.document(Value::Object(document))?;
+        };
+        let number = traced.connection;
+        let connection = connections.entry(number).or_default();
+        if connection.ends.is_empty() {
+            connection.ends = ends(&traced);
         }
-        Ok(())
+        let time = traced.time.unwrap_or_default();
+        if let Some(exchange) = connection.conversation.feed(traced.direction, time, traced.frame) {
+            show(number, &connection.ends, &exchange, printer, &mut tally)?;
+        }
+    }
+    for (number, mut connection) in connections {
+        for exchange in connection.conversation.finish() {
+            show(number, &connection.ends, &exchange, printer, &mut tally)?;
+        }
+    }
+    tally.finish("frames")
+}
+
+fn ends(traced: &TracedFrame) -> String {
+    match (&traced.client, &traced.broker) {
+        (Some(client), Some(broker)) => format!("  {client} to {broker}"),
+        _ => String::new(),
     }
 }
 
-fn head(connection: u64, frame: &Frame) -> Map<String, Value> {
-    let mut map = Map::new();
-    map.insert("connection".to_owned(), json!(connection));
-    map.insert("time".to_owned(), json!(milena_inspect::time::format(frame.time)));
-    map.insert("direction".to_owned(), json!(frame.direction.name()));
-    if let Some(head) = &frame.head {
-        map.insert("api".to_owned(), json!(head.api_key.to_string()));
-        map.insert("version".to_owned(), json!(head.api_version));
+fn show(number: u64, ends: &str, exchange: &Exchange, printer: &mut Printer, tally: &mut Tally) -> Result {
+    // What is odd is told once, with what came last.
+    let last = exchange.request.iter().chain(&exchange.response).count();
+    for (index, frame) in exchange.request.iter().chain(&exchange.response).enumerate() {
+        let time = time::format(frame.time);
+        let mut members = Map::new();
+        members.insert("connection".to_owned(), json!(number));
+        members.insert("time".to_owned(), json!(time));
+        let latency = exchange.latency().filter(|_| index == 1);
+        if let Some(latency) = latency {
+            members.insert("latencyMicros".to_owned(), json!(latency.as_micros() as u64));
+        }
+        let latency = latency.map(|latency| format!("  after {latency:?}")).unwrap_or_default();
+        let place = format!("connection {number}{ends}  {time}{latency}");
+        let notes = match index + 1 == last {
+            true => exchange.remarks.iter().map(ToString::to_string).collect(),
+            false => Vec::new(),
+        };
+        let failure = Shown { frame, base: 0, size: None, place, members, notes }.show(printer)?;
+        tally.count(failure);
     }
-    map
+    Ok(())
 }

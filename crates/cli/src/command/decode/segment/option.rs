@@ -26,7 +26,7 @@ pub(in crate::command::decode) struct Segments {
 
     /// Records with this key: text, or 0x and hex digits
     #[arg(long, value_name = "KEY", value_parser = key)]
-    key: Option<Bytes>,
+    pub(in crate::command::decode) key: Option<Key>,
 
     /// A line for each batch; what is in it is not even decompressed
     #[arg(long, conflicts_with_all = ["key", "verify"])]
@@ -49,7 +49,7 @@ impl Segments {
         let selection = Selection {
             offsets: self.offsets.unwrap_or(all.offsets),
             time: self.time.unwrap_or(all.time),
-            key: self.key,
+            key: self.key.map(|key| key.bytes),
         };
         if self.verify && view.tolerant {
             return Err(Failure::usage("--tolerant shows records, --verify shows none").hint("leave one of them out"));
@@ -84,11 +84,19 @@ fn range(text: &str, parse: impl Fn(&str) -> Option<i64>, expected: &str) -> Res
     }
 }
 
-fn key(text: &str) -> Result<Bytes, String> {
-    match text.strip_prefix("0x") {
-        Some(digits) => from_hex(digits).map(Bytes::from),
-        None => Ok(Bytes::copy_from_slice(text.as_bytes())),
-    }
+/// A key as it was given, and as the key of a record that holds text.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::command::decode) struct Key {
+    pub(in crate::command::decode) given: String,
+    bytes: Bytes,
+}
+
+fn key(text: &str) -> Result<Key, String> {
+    let bytes = match text.strip_prefix("0x") {
+        Some(digits) => from_hex(digits).map(Bytes::from)?,
+        None => Bytes::copy_from_slice(text.as_bytes()),
+    };
+    Ok(Key { given: text.to_owned(), bytes })
 }
 
 #[cfg(test)]
@@ -108,9 +116,9 @@ mod tests {
 
     #[test]
     fn keys_are_text_or_hex() {
-        assert_eq!(key("key-1").unwrap(), "key-1");
-        assert_eq!(key("0x00ff").unwrap(), &b"\x00\xff"[..]);
-        assert_eq!(key("").unwrap(), "");
+        assert_eq!(key("key-1").unwrap().bytes, "key-1");
+        assert_eq!(key("0x00ff").unwrap().bytes, &b"\x00\xff"[..]);
+        assert_eq!(key("").unwrap().bytes, "");
         assert!(key("0x0g").is_err());
     }
 }
