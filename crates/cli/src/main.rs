@@ -9,10 +9,14 @@ mod brief;
 mod cli;
 mod command;
 mod conversation;
+mod example;
 mod failure;
+mod field;
+mod history;
 mod input;
 #[cfg(test)]
 mod laws;
+mod mention;
 mod network;
 mod output;
 mod record;

@@ -83,6 +83,28 @@ fn wrong_calls_end_with_2_and_name_what_there_is() {
 }
 
 #[test]
+fn an_example_is_a_frame_that_decode_reads() {
+    let outcome = milena(&["describe", "MetadataRequest", "--version", "12", "--example", "--json"], b"");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let example: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let decoded = milena(&["decode", "--request", example["hex"].as_str().unwrap()], b"");
+    assert_eq!((decoded.code, decoded.stderr.as_str()), (0, ""));
+    assert!(decoded.stdout.contains("\"letters\""), "{}", decoded.stdout);
+}
+
+#[test]
+fn an_error_code_is_found_by_number_and_by_any_of_its_names() {
+    for name in ["6", "not_leader_or_follower", "NOT_LEADER_FOR_PARTITION"] {
+        let outcome = milena(&["errors", name], b"");
+        assert_eq!((outcome.code, outcome.stdout.lines().count()), (0, 2), "{name}");
+        assert!(outcome.stdout.contains(" 6  NOT_LEADER_OR_FOLLOWER"), "{}", outcome.stdout);
+    }
+    let outcome = milena(&["errors", "OFSET_OUT_OF_RANGE"], b"");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+    assert!(outcome.stderr.contains("OFFSET_OUT_OF_RANGE"), "{}", outcome.stderr);
+}
+
+#[test]
 fn lists_are_whole() {
     let count = |args: &[&str]| milena(args, b"").stdout.lines().count();
     assert_eq!(count(&["apis"]), 1 + 95);

@@ -78,6 +78,25 @@ impl Spec {
     pub fn error(&self, code: i16) -> Option<&ErrorCode> {
         self.errors.binary_search_by_key(&code, |error| error.code).ok().map(|index| &self.errors[index])
     }
+
+    /// The error code of that number or name, also one of an earlier release; case, dashes and underscores do not matter.
+    ///
+    /// # Errors
+    /// There is none; the error lists names that are near.
+    pub fn error_named(&self, name: &str) -> Result<&ErrorCode, UnknownName> {
+        let is = |other: &str| fold(other) == fold(name);
+        let found = match name.parse::<i16>() {
+            Ok(code) => self.error(code),
+            Err(_) => self.errors.iter().find(|error| is(&error.name) || error.was.as_deref().is_some_and(is)),
+        };
+        found.ok_or_else(|| UnknownName::new("error code", name, self.errors.iter().map(|error| error.name.as_str())))
+    }
+
+    /// The release before one; `None` for the first, and for a name that is none.
+    pub fn release_before(&self, name: &str) -> Option<&Release> {
+        let index = self.releases.iter().position(|release| release.name == name)?;
+        self.releases.get(index.checked_sub(1)?)
+    }
 }
 
 /// A name that the protocol does not have.
@@ -163,6 +182,19 @@ mod tests {
         assert_eq!(spec.api_named("18").unwrap().name, "ApiVersions");
         let text = spec.api_named("Meta").unwrap_err().to_string();
         assert!(text.starts_with("no API `Meta`; near names: Metadata"), "{text}");
+    }
+
+    #[test]
+    fn an_error_code_has_a_number_a_name_and_may_have_had_another() {
+        let spec = Spec::kafka();
+        for name in ["6", "NOT_LEADER_OR_FOLLOWER", "not-leader-or-follower", "NOT_LEADER_FOR_PARTITION"] {
+            assert_eq!(spec.error_named(name).unwrap().code, 6, "{name}");
+        }
+        let unknown = spec.error_named("OFFSET_OUT_OF_RANG").unwrap_err();
+        assert_eq!(unknown.near()[0], "OFFSET_OUT_OF_RANGE");
+        assert!(spec.error_named("32000").is_err());
+        assert_eq!(spec.release_before("4.0").unwrap().name, "3.9");
+        assert_eq!((spec.release_before("0.8.0"), spec.release_before("5")), (None, None));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use milena_messages::ErrorCode as Code;
 use milena_schema::{ErrorCode, Spec};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
+use crate::mention::places_of_error;
 use crate::output;
 use crate::table::Table;
 
@@ -16,7 +16,8 @@ const EXAMPLES: &str = "Examples:
   milena errors --json | jq -r '.[] | select(.retriable) | .name'
 
 `retry` means that trying again can help, `refresh` that metadata or the coordinator should be
-looked up first.";
+looked up first. On a terminal, up to three codes are told in full, with the fields whose
+description names them; --json has that too. Kafka keeps no list of which API may answer with which.";
 
 /// Explain the error codes of the protocol
 ///
@@ -36,22 +37,28 @@ pub(crate) struct Errors {
 
 impl Errors {
     pub(crate) fn run(self) -> Result {
-        let all = &Spec::kafka().errors;
+        let spec = Spec::kafka();
         let mut found: Vec<&ErrorCode> = Vec::new();
         for wanted in &self.codes {
+            // A whole name means one code; any other word, those that have it inside.
+            let unknown = match spec.error_named(wanted) {
+                Ok(error) => {
+                    found.push(error);
+                    continue;
+                }
+                Err(unknown) => unknown,
+            };
+            let part = wanted.to_uppercase().replace('-', "_");
             let before = found.len();
-            let code = wanted.parse::<Code>().ok();
-            let upper = wanted.to_uppercase().replace('-', "_");
-            found.extend(all.iter().filter(|error| match code {
-                Some(code) => error.code == code.0,
-                None => error.name.contains(&upper),
-            }));
+            if wanted.parse::<i64>().is_err() && !part.is_empty() {
+                found.extend(spec.errors.iter().filter(|error| error.name.contains(&part)));
+            }
             if found.len() == before {
-                return Err(Failure::usage(format!("no error code `{wanted}`")).hint("`milena errors` lists them all"));
+                return Err(Failure::from(unknown).hint("`milena errors` lists them all"));
             }
         }
         if self.codes.is_empty() {
-            found = all.iter().collect();
+            found = spec.errors.iter().collect();
         }
         if self.json {
             return output::print_json(&found.into_iter().map(to_json).collect());
@@ -98,7 +105,18 @@ fn in_full(error: &ErrorCode) -> String {
         text.push_str(&format!(", once named {was}"));
     }
     text.push('\n');
+    for place in places(error) {
+        text.push_str(&format!("  named at {place}\n"));
+    }
     text
+}
+
+/// Where the spec speaks of the code. No list of all that can answer with it: Kafka has none.
+fn places(error: &ErrorCode) -> Vec<String> {
+    let places = places_of_error(Spec::kafka(), error.code).into_iter();
+    places
+        .map(|(message, path)| if path.is_empty() { message.name.clone() } else { format!("{}.{path}", message.name) })
+        .collect()
 }
 
 fn to_json(error: &ErrorCode) -> Value {
@@ -109,6 +127,7 @@ fn to_json(error: &ErrorCode) -> Value {
         "refresh": error.refresh,
         "added": error.added,
         "was": error.was,
+        "namedAt": places(error),
         "doc": error.doc,
     })
 }

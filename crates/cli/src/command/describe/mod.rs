@@ -1,3 +1,4 @@
+mod bytes;
 mod tree;
 
 use clap::Args;
@@ -14,16 +15,18 @@ const EXAMPLES: &str = "Examples:
   milena describe FetchRequest --diff 11 12        what the newer version changes
   milena describe OffsetCommitValue --json         records in Kafka's own topics are messages too
   milena describe MetadataRequest --version 12 --template
+  milena describe Metadata --example               a frame of the newest version, byte by byte
 
 A line is a field: its name in JSON, its type (`?` where it may be null, `[]` for arrays), the
 versions that have it, then `tag N` (only written when it is not the default), the default if it is
 not 0, false or empty, `ignorable` (dropped in silence where the version lacks it), and `key` (the
-array is indexed by it).";
+array is indexed by it). FIRST and LAST are the releases of Apache Kafka between which a version was
+there; `-` is the newest we know. HEADER is the version of the header in front.";
 
 /// Show the layout of a message as a tree, at one version or all of them
 ///
 /// Names a message such as FetchRequest, or an API such as Fetch for both its request and its response. Each field comes
-/// with type, versions, default and meaning. All 292 messages of the protocol are known, with those that Kafka keeps inside
+/// with type, versions, default and meaning, and each version with its header and the releases of Kafka that have it. All 292 messages of the protocol are known, with those that Kafka keeps inside
 /// of records and files.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -44,6 +47,10 @@ pub(crate) struct Describe {
     #[arg(long, requires = "version", conflicts_with = "json")]
     template: bool,
 
+    /// Show an example byte by byte, of the newest version unless --version says another
+    #[arg(long, conflicts_with_all = ["diff", "template"])]
+    example: bool,
+
     /// Print JSON instead of a tree
     #[arg(long)]
     json: bool,
@@ -60,6 +67,14 @@ impl Describe {
         let mut texts = Vec::new();
         let mut documents = Vec::new();
         for message in messages {
+            if self.example {
+                let version = self.version.unwrap_or(message.versions.max());
+                match self.json {
+                    true => documents.push(bytes::to_json(message, version)?),
+                    false => texts.push(bytes::text(message, version)?),
+                }
+                continue;
+            }
             match (self.diff.as_slice(), self.version) {
                 (&[from, to], _) => {
                     let diff = message.layout_diff(from, to).map_err(Failure::failed)?;
@@ -72,7 +87,9 @@ impl Describe {
                     documents.push(message.default_json(version).map_err(Failure::failed)?);
                 }
                 (_, Some(version)) if self.json => {
-                    documents.push(message.layout(version).map_err(Failure::failed)?.to_json());
+                    let mut json = message.layout(version).map_err(Failure::failed)?.to_json();
+                    json["history"] = tree::history_json(message, Some(version));
+                    documents.push(json);
                 }
                 (_, None) if self.json => documents.push(tree::to_json(message)),
                 (_, version) => texts.push(tree::text(message, version)),

@@ -1,11 +1,14 @@
 use std::fmt::Write as _;
 
-use milena_schema::{Field, FieldDefault, Kind, LayoutDiff, Message, Since, Spec, StructId};
+use milena_schema::{Field, FieldDefault, Kind, LayoutDiff, Message, Spec, StructId};
 use milena_wire::VersionRange;
 use serde_json::{Map, Value, json};
 
+use crate::field::{attributes, clip, ty};
+use crate::history::{Era, api_of, eras};
+use crate::mention::kips_of;
 use crate::output::terminal_width;
-use crate::table::wrap;
+use crate::table::{Table, wrap};
 
 /// A message as a tree; of all versions when none is given.
 pub(super) fn text(message: &Message, version: Option<i16>) -> String {
@@ -17,19 +20,15 @@ pub(super) fn text(message: &Message, version: Option<i16>) -> String {
             text.push('\n');
         }
     }
-    if let Some(api) = api_of(message) {
-        let list = |list: &[Since]| {
-            list.iter().map(|since| format!("{} in {}", since.versions, since.release)).collect::<Vec<_>>().join(", ")
-        };
-        let mut history = format!("added: {}", list(&api.added));
-        if !api.dropped.is_empty() {
-            let _ = write!(history, "; dropped: {}", list(&api.dropped));
-        }
-        for line in wrap(&history, width) {
+    let kips: Vec<String> = kips_of(message).iter().map(|kip| format!("KIP-{kip}")).collect();
+    if !kips.is_empty() {
+        for line in wrap(&format!("see {}", kips.join(", ")), width) {
             text.push_str(&line);
             text.push('\n');
         }
     }
+    text.push('\n');
+    text.push_str(&history(message, version));
     text.push('\n');
     if let Some(version) = version {
         let flexible = if message.is_flexible(version) { ", flexible" } else { "" };
@@ -44,16 +43,48 @@ pub(super) fn text(message: &Message, version: Option<i16>) -> String {
     text
 }
 
-fn api_of(message: &Message) -> Option<&'static milena_schema::Api> {
-    matches!(message.kind, Kind::Request | Kind::Response)
-        .then_some(message.key)
-        .flatten()
-        .and_then(|key| Spec::kafka().api(key))
+/// Headers and releases of one version, or of all.
+fn history(message: &Message, version: Option<i16>) -> String {
+    let eras = eras_of(message, version);
+    let header = |era: &Era| match (era.headers, message.kind) {
+        (Some((request, _)), Kind::Request) => request.to_string(),
+        (Some((_, response)), _) => response.to_string(),
+        (None, _) => String::new(),
+    };
+    let headers = eras.iter().any(|era| era.headers.is_some());
+    let mut titles = vec!["VERSIONS", "FIRST", "LAST"];
+    titles.extend(headers.then_some("HEADER"));
+    titles.push("NOTES");
+    let mut table = Table::new(&titles);
+    for era in &eras {
+        let mut row =
+            vec![era.versions.to_string(), era.first.clone(), era.last.clone().unwrap_or_else(|| "-".to_owned())];
+        row.extend(headers.then(|| header(era)));
+        row.push(era.notes());
+        table.row(row);
+    }
+    table.render()
+}
+
+/// Headers and releases of one version, or of all, as an array of [`Era::to_json`].
+pub(super) fn history_json(message: &Message, version: Option<i16>) -> Value {
+    eras_of(message, version).iter().map(Era::to_json).collect()
+}
+
+fn eras_of(message: &Message, version: Option<i16>) -> Vec<Era> {
+    let mut eras = eras(Spec::kafka(), message);
+    if let Some(version) = version {
+        eras.retain(|era| era.versions.contains(version));
+        for era in &mut eras {
+            era.versions = VersionRange::new(version, version);
+        }
+    }
+    eras
 }
 
 fn title(message: &Message) -> String {
     let mut title = format!("{}: {}", message.name, message.kind);
-    if let Some(api) = api_of(message) {
+    if let Some(api) = api_of(Spec::kafka(), message) {
         let _ = write!(title, " of {}, API key {}", api.name, api.key);
     } else if let Some(key) = message.key {
         let _ = write!(title, " record, type {key}");
@@ -84,59 +115,13 @@ fn collect<'a>(message: &'a Message, id: StructId, version: Option<i16>, depth: 
             name: &field.json_name,
             ty: ty(message, field, version),
             versions: clip(field.versions, message),
-            attributes: attributes(message, field, version),
+            attributes: attributes(message, field, version).join(", "),
             doc: &field.doc,
         });
         if let Some(id) = field.ty.struct_id() {
             collect(message, id, version, depth + 1, lines);
         }
     }
-}
-
-/// A range as the message knows it: up to the newest version is `+`.
-fn clip(versions: VersionRange, message: &Message) -> String {
-    match versions.max() >= message.versions.max() && !versions.is_empty() {
-        true => format!("{}+", versions.min()),
-        false => versions.to_string(),
-    }
-}
-
-fn ty(message: &Message, field: &Field, version: Option<i16>) -> String {
-    let mut ty = field.ty.text(message);
-    let nullable = match version {
-        Some(version) => field.is_nullable(version),
-        None => !field.nullable.intersect(message.versions).is_empty(),
-    };
-    if nullable {
-        ty.push('?');
-    }
-    ty
-}
-
-fn attributes(message: &Message, field: &Field, version: Option<i16>) -> String {
-    let mut words = Vec::new();
-    if let Some(tag) = field.tag {
-        words.push(format!("tag {tag}"));
-    }
-    let always = field.nullable.covers(field.versions.intersect(message.versions));
-    if version.is_none() && !always && !field.nullable.intersect(message.versions).is_empty() {
-        words.push(format!("null {}", clip(field.nullable, message)));
-    }
-    match field.default {
-        FieldDefault::Null => words.push("default null".to_owned()),
-        FieldDefault::Number(number) if number != 0 => match field.ty.keyword() {
-            Some("bool") => words.push("default true".to_owned()),
-            _ => words.push(format!("default {number}")),
-        },
-        _ => {}
-    }
-    if field.ignorable {
-        words.push("ignorable".to_owned());
-    }
-    if field.map_key {
-        words.push("key".to_owned());
-    }
-    words.join(", ")
 }
 
 /// Lines in columns. The meaning stands behind its field, or below where the width is too small.
@@ -181,6 +166,8 @@ pub(super) fn to_json(message: &Message) -> Value {
         "versions": message.versions.to_string(),
         "flexibleVersions": message.flexible.intersect(message.versions).to_string(),
         "doc": message.doc,
+        "kips": kips_of(message),
+        "history": history_json(message, None),
         "fields": fields_json(message, StructId::ROOT),
     })
 }
