@@ -91,6 +91,22 @@ fn runtime() -> Result<Runtime> {
     runtime.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
 }
 
+/// Waits for Ctrl-C, or for whoever ends processes politely.
+#[cfg(unix)]
+pub(crate) async fn stopped() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) async fn stopped() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}
+
 /// A number with a unit; seconds without one.
 pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));

@@ -3,7 +3,7 @@ use milena_broker::{Broker as Embedded, BrokerConfig};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
-use crate::network::block_on;
+use crate::network::{block_on, stopped};
 use crate::output;
 
 const EXAMPLES: &str = "Examples:
@@ -89,20 +89,4 @@ impl Broker {
             Ok(())
         })
     }
-}
-
-/// Waits for Ctrl-C, or for whoever ends processes politely.
-#[cfg(unix)]
-async fn stopped() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        result = tokio::signal::ctrl_c() => result,
-        _ = terminate.recv() => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-async fn stopped() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
 }

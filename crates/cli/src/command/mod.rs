@@ -14,6 +14,7 @@ mod offsets;
 mod position;
 mod produce;
 mod subject;
+mod tap;
 mod topics;
 
 use clap::Subcommand;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Consume(consume::Consume),
     Offsets(offsets::Offsets),
     Broker(broker::Broker),
+    Tap(tap::Tap),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -56,6 +58,7 @@ impl Command {
             Self::Consume(command) => command.run(),
             Self::Offsets(command) => command.run(),
             Self::Broker(command) => command.run(),
+            Self::Tap(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

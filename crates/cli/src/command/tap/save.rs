@@ -1,0 +1,88 @@
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use milena_inspect::conversation::{Direction, Head};
+use milena_inspect::trace::TracedFrame;
+use milena_tap::{Exchange, PcapngWriter};
+
+use crate::failure::{Failure, Result};
+
+/// A file that keeps what passes.
+pub(crate) struct Save {
+    path: PathBuf,
+    form: Form,
+}
+
+enum Form {
+    Trace(BufWriter<File>),
+    Pcapng(PcapngWriter<BufWriter<File>>),
+}
+
+impl Save {
+    /// Makes the file; its name says which form it has.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let failed = |error: io::Error| Failure::failed(format!("{}: {error}", path.display()));
+        let open = || File::create(path).map(BufWriter::new).map_err(failed);
+        let form = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl") => Form::Trace(open()?),
+            Some("pcapng") => Form::Pcapng(PcapngWriter::new(open()?).map_err(failed)?),
+            _ => {
+                let what = format!("--save {}: the name has to end in .jsonl or .pcapng", path.display());
+                return Err(Failure::usage(what));
+            }
+        };
+        Ok(Self { path: path.to_owned(), form })
+    }
+
+    pub(crate) fn exchange(&mut self, exchange: &Exchange) -> Result {
+        let written = match &mut self.form {
+            Form::Pcapng(file) => file.write(exchange),
+            Form::Trace(file) => trace(exchange).try_for_each(|(frame, head)| frame.write(head.as_ref(), file)),
+        };
+        self.check(written)
+    }
+
+    /// A connection is at its end.
+    pub(crate) fn close(&mut self, connection: u64) -> Result {
+        let written = match &mut self.form {
+            Form::Pcapng(file) => file.close(connection),
+            Form::Trace(_) => Ok(()),
+        };
+        self.check(written)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result {
+        let written = match &mut self.form {
+            Form::Pcapng(file) => file.flush(),
+            Form::Trace(file) => file.flush(),
+        };
+        self.check(written)
+    }
+
+    fn check(&self, written: io::Result<()>) -> Result {
+        written.map_err(|error| Failure::failed(format!("{}: {error}", self.path.display())))
+    }
+}
+
+/// The frames of an exchange, with what is known of them.
+fn trace(exchange: &Exchange) -> impl Iterator<Item = (TracedFrame, Option<Head>)> {
+    let head = exchange.api.map(|api_key| Head {
+        api_key,
+        api_version: exchange.version,
+        correlation_id: exchange.correlation_id,
+        client_id: exchange.client_id.clone(),
+    });
+    let frame = |direction, time, frame| TracedFrame {
+        time: Some(time),
+        connection: exchange.connection,
+        client: Some(exchange.client.to_string()),
+        broker: Some(exchange.broker.to_string()),
+        direction,
+        frame,
+    };
+    let request = frame(Direction::Request, exchange.time, exchange.request.clone());
+    let answered = exchange.time + exchange.latency.unwrap_or_default();
+    let response = exchange.response.clone().map(|response| frame(Direction::Response, answered, response));
+    [Some(request), response].into_iter().flatten().map(move |frame| (frame, head.clone()))
+}
