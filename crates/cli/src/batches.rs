@@ -22,6 +22,8 @@ pub(crate) struct Entry {
 pub(crate) struct Manner {
     /// Goes on behind what strict reading refuses.
     pub(crate) goes_on: bool,
+    /// Looks for the next batch behind one whose size makes no sense.
+    pub(crate) searches: bool,
     /// Reads as much of what strict reading refuses as can be made out.
     pub(crate) tolerant: bool,
     /// Zeros up to the end are room that a broker has set aside, as in the file of a segment.
@@ -36,6 +38,8 @@ pub(crate) struct Walk {
     tolerant: Batches,
     done: bool,
     zeros: usize,
+    /// Entries given so far.
+    walked: usize,
 }
 
 impl Walk {
@@ -47,6 +51,7 @@ impl Walk {
             manner,
             done: false,
             zeros: 0,
+            walked: 0,
         }
     }
 
@@ -59,6 +64,17 @@ impl Walk {
     /// Zeros at the end of a segment, once the walk has come there.
     pub(crate) fn zeros(&self) -> usize {
         self.zeros
+    }
+
+    /// An entry that seems to be cut off may have a damaged size, and then others stand behind its beginning.
+    fn behind_the_end(&mut self, start: usize) -> Option<Entry> {
+        let next = self.strict.partial().filter(|_| self.manner.searches).and(find_batch(&self.bytes, start + 1))?;
+        let cut = Batch::parse(self.bytes.slice(start..next), ReadOptions::default()).err()?;
+        let index = self.walked;
+        self.walked += 1;
+        self.strict.skip_to(next);
+        self.tolerant.skip_to(next);
+        Some(Entry { index, range: start..next, batch: None, refused: Some(cut) })
     }
 
     /// Nothing but zeros is what a broker sets aside, and no batch.
@@ -77,7 +93,8 @@ impl Iterator for Walk {
         }
         let start = self.strict.position();
         // Both stop at the same bytes: the manner of reading makes a difference to the records alone.
-        let (strict, tolerant) = (self.strict.next()?, self.tolerant.next());
+        let (strict, tolerant) = (self.strict.next(), self.tolerant.next());
+        let Some(strict) = strict else { return self.behind_the_end(start) };
         let entry = match strict {
             Ok(batch) => {
                 let place = batch.place();
@@ -94,14 +111,47 @@ impl Iterator for Walk {
                 return None;
             }
             Err(error) => {
-                let (index, range) = match error.batch() {
+                let (index, mut range) = match error.batch() {
                     Some(place) => (place.index, place.range.clone()),
                     None => (0, start..self.bytes.len()),
                 };
+                // Where the size makes no sense, only a checksum tells where the next one begins.
+                if self.manner.searches && error.kind() == ErrorKind::Framing {
+                    if let Some(next) = find_batch(&self.bytes, start + 1) {
+                        self.strict.skip_to(next);
+                        self.tolerant.skip_to(next);
+                        range.end = next;
+                    }
+                }
                 Entry { index, range, batch: None, refused: Some(error) }
             }
         };
+        self.walked = entry.index + 1;
         self.done = entry.refused.is_some() && !self.manner.goes_on;
         Some(entry)
     }
+}
+
+/// Bytes that checksums are taken of, in all, for each byte there is: a hostile input may look like many large batches.
+const SEARCH_EFFORT: usize = 16;
+
+/// Where the next batch of magic 2 begins whose checksum is right.
+fn find_batch(bytes: &Bytes, from: usize) -> Option<usize> {
+    const SIZE: usize = 8;
+    const MAGIC: usize = 16;
+    let mut effort = bytes.len().saturating_mul(SEARCH_EFFORT);
+    for start in from..bytes.len().saturating_sub(MAGIC) {
+        if bytes.get(start + MAGIC) != Some(&2) {
+            continue;
+        }
+        let size = bytes.get(start + SIZE..).and_then(|rest| rest.first_chunk()).map(|size| i32::from_be_bytes(*size));
+        let end = size.and_then(|size| usize::try_from(size).ok()).map(|size| start + SIZE + 4 + size);
+        let Some(end) = end.filter(|end| *end <= bytes.len()) else { continue };
+        effort = effort.checked_sub(end - start)?;
+        let batch = Batch::parse(bytes.slice(start..end), ReadOptions::default());
+        if batch.is_ok_and(|batch| batch.check_crc().is_ok()) {
+            return Some(start);
+        }
+    }
+    None
 }

@@ -171,6 +171,21 @@ fn records_of_kafkas_own_topics() {
 }
 
 #[test]
+fn null_records_of_a_fetch_are_not_empty_ones() {
+    // Fetch version 4, one topic with two partitions: records null, and records of no bytes.
+    let head = |index: &str| format!("{index} 0000 0000000000000007 0000000000000007 ffffffff");
+    let frame =
+        format!("00000000 00000001 0001 74 00000002 {} ffffffff {} 00000000", head("00000000"), head("00000001"));
+    let outcome = milena(&["decode", "-m", "FetchResponse", "--version", "4", "--compact", &frame], b"");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let partitions = &documents(&outcome.stdout)[0]["responses"][0]["partitions"];
+    assert_eq!((&partitions[0]["records"], &partitions[1]["records"]), (&Value::Null, &json!("")));
+    let outcome = milena(&["decode", "-m", "FetchResponse", "--version", "4", "--annotate", &frame], b"");
+    let records: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains(" records? ")).collect();
+    assert!(records[0].ends_with(" null") && records[1].ends_with(" 0 bytes"), "{records:?}");
+}
+
+#[test]
 fn wrong_calls_end_with_2() {
     for call in [
         &["decode", "--as", "records", "--blob", "sticky", "00"][..],

@@ -123,6 +123,35 @@ fn damage_shows_and_is_a_failure() {
 }
 
 #[test]
+fn reading_goes_on_behind_a_size_that_makes_no_sense() {
+    // The size of the first batch is -1, 5, or more than there is.
+    for size in ["ffffffff", "00000005", "7fffff00", "00001000"] {
+        let damaged = BATCH.replacen("0000004c", size, 1);
+        let outcome = milena(&["decode", "--records", &damaged, COMMIT, BATCH], b"");
+        let batches = outcome.stdout.lines().filter(|line| line.starts_with("batch ")).count();
+        assert_eq!((outcome.code, batches), (1, 3), "{size}: {}", outcome.stdout);
+        assert!(outcome.stdout.starts_with("batch 0  bytes 0..88\n  damaged: "), "{size}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains("batch 2  bytes 166..254  offsets 0 to 2"), "{size}: {}", outcome.stdout);
+        assert!(outcome.stderr.contains("1 of 3 batches are damaged"), "{size}: {}", outcome.stderr);
+        let outcome = milena(&["decode", "--records", "--strict", &damaged, COMMIT], b"");
+        assert!(outcome.stdout.lines().filter(|line| line.starts_with("batch ")).count() <= 1, "{size}");
+    }
+}
+
+#[test]
+fn keys_of_headers_are_quoted_where_they_could_mislead() {
+    let headers = r#"[["YSw=", "MQ=="], ["Yjo=", null], ["YwpkPQ==", ""], ["", "Mg=="], ["dHJhY2UtaWQ=", "Mw=="]]"#;
+    let question = format!(r#"{{"op":"build","records":[{{"value":"dg==","headers":{headers}}}]}}"#);
+    let answer: Value = serde_json::from_str(&milena(&["codec"], question.as_bytes()).stdout).unwrap();
+    let outcome = milena(&["decode", "--records", answer["hex"].as_str().unwrap()], b"");
+    let expected = r#""a,"="1", "b:"=null, "c\nd="="", ""="2", trace-id="3""#;
+    assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+    let outcome = milena(&["decode", "--records", "--json", answer["hex"].as_str().unwrap()], b"");
+    let batch: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(batch["records"][0]["headers"], serde_json::from_str::<Value>(headers).unwrap());
+}
+
+#[test]
 fn a_segment_may_end_in_zeros_or_in_half_a_batch() {
     let mut segment = bytes(BATCH);
     let listed = milena(&["decode", "--records", BATCH], b"").stdout;

@@ -71,6 +71,15 @@ impl Batches {
         self.pos
     }
 
+    /// Goes on at another byte, also when the walk has ended: behind an entry whose size makes no sense, for someone who
+    /// knows where the next one begins. What was skipped counts as one entry.
+    pub fn skip_to(&mut self, position: usize) {
+        self.pos = position.min(self.buf.len());
+        self.index += 1;
+        self.partial = None;
+        self.done = false;
+    }
+
     /// The entry that is cut off at the end, once the walk has come there.
     pub fn partial(&self) -> Option<Partial> {
         self.partial

@@ -13,7 +13,7 @@ use milena_inspect::text::from_base64;
 pub(super) fn read(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
     let bytes = line.bytes("hex")?;
     let tolerant = flag(line, "tolerant")?;
-    let mut walk = Walk::new(bytes.clone(), Manner { goes_on: tolerant, tolerant, segment: false });
+    let mut walk = Walk::new(bytes.clone(), Manner { goes_on: tolerant, tolerant, ..Manner::default() });
     let mut batches = Vec::new();
     let mut failed = None;
     for entry in walk.by_ref() {

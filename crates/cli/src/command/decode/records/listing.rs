@@ -134,7 +134,11 @@ fn said(control: &Value) -> (String, String) {
 }
 
 fn header(header: HeaderRef) -> String {
-    format!("{}={}", short(&header.key_str(), 30), shown(header.value, 30))
+    let key = header.key_str();
+    // What could be taken for what stands between headers is quoted.
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
+    let key = if plain { short(&key, 30) } else { short(&format!("{key:?}"), 30) };
+    format!("{key}={}", shown(header.value, 30))
 }
 
 /// Text as text, other bytes as hex, and null apart from empty.

@@ -28,7 +28,8 @@ impl Records {
         let mut fields = Fields::new(bytes.clone());
         let View { tolerant, strict, annotate, .. } = self.view;
         let json = self.view.json || self.view.compact;
-        let mut walk = Walk::new(bytes.clone(), Manner { goes_on: !strict, tolerant, segment: true });
+        let mut walk =
+            Walk::new(bytes.clone(), Manner { goes_on: !strict, searches: !strict, tolerant, segment: true });
         let (mut batches, mut damaged, mut first) = (0, 0, None);
         let mut goes_on = true;
         for entry in walk.by_ref() {
