@@ -11,8 +11,7 @@ use crate::place;
 /// The packages, pinned: a new release of theirs is tried on purpose, not by chance.
 ///
 /// kafka-python leaves snappy, lz4 and zstd to the last three.
-const PACKAGES: [&str; 5] =
-    ["kafka-python==3.0.12", "confluent-kafka==2.16.1", "lz4==4.4.5", "python-snappy==0.7.3", "zstandard==0.25.0"];
+const PACKAGES: &str = include_str!("../clients/python/requirements.txt");
 
 /// Runs `interop/clients/python/each_other.py` against the broker at `bootstrap`; gives what it printed.
 ///
@@ -36,8 +35,7 @@ fn environment() -> Result<PathBuf> {
     let folder = place::cache().join("python");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let mark = folder.join("packages.txt");
-    let wanted = PACKAGES.join("\n");
-    if python.exists() && fs::read_to_string(&mark).is_ok_and(|text| text == wanted) {
+    if python.exists() && fs::read_to_string(&mark).is_ok_and(|text| text == PACKAGES) {
         return Ok(python);
     }
     if folder.exists() {
@@ -55,7 +53,7 @@ fn environment() -> Result<PathBuf> {
     })?;
     let output = Command::new(&python)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"])
-        .args(PACKAGES)
+        .args(PACKAGES.lines())
         .output()
         .on(&python)?;
     if !output.status.success() {
@@ -63,6 +61,6 @@ fn environment() -> Result<PathBuf> {
         let (what, status) = ("installing the Python clients", output.status.to_string());
         return Err(Error::Failed { what, status, output: tail(&text, 20) });
     }
-    fs::write(&mark, wanted).on(&mark)?;
+    fs::write(&mark, PACKAGES).on(&mark)?;
     Ok(python)
 }
