@@ -14,12 +14,15 @@
 //! | [`RecordVector`], [`read_record_vectors`], [`record_differences`] | the same for record sets |
 //! | [`our_sets`] | what milena writes for Kafka to read |
 //! | [`Deviations`] | the table of `deviations.md` |
+//! | [`run_traffic`], [`read_traffic`], [`Conversation`] | what real clients and brokers said to each other |
+//! | [`Oddities`] | the table of `traffic/oddities.md` |
 
 mod check;
 mod deviation;
 mod rebuild;
 mod records;
 mod report;
+mod traffic;
 mod typed;
 mod vector;
 
@@ -30,6 +33,10 @@ pub use records::{
     Ours, Outcomes, RecordVector, RecordsReport, our_sets, read_record_vectors, read_set, record_differences, rewrite,
 };
 pub use report::{MessageReport, Missing, Report, run};
+pub use traffic::{
+    Conversation, Direction, Exchange, Frame, Oddities, Oddity, Recording, Strange, TrafficReport, read_traffic,
+    run_traffic,
+};
 pub use typed::{Outcome, reencode, transcode, typed_default};
 pub use vector::{Expected, Transcoded, Vector, VectorKind, from_hex, read_vectors, to_hex};
 

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use milena_conformance::{rebuild, run};
+use milena_conformance::{rebuild, run, run_traffic};
 
 const USAGE: &str = "\
 usage: cargo xtask conformance [--vectors DIR]
        cargo xtask vectors [--seed N] [--out DIR]
 
 The first holds both codecs and the records against what Apache Kafka's classes wrote, read and refused, prints a table
-of the messages, and with the vectors of the repository writes the summary into conformance/README.md. It fails when a
-difference is not listed in conformance/deviations.md, or a listed one no longer occurs.
+of the messages, and with the vectors of the repository writes the summary into conformance/README.md. It does the same
+with the recorded traffic in conformance/traffic. It fails when a difference is not listed in conformance/deviations.md or
+conformance/traffic/oddities.md, or a listed one no longer occurs.
 
 The second lets Kafka's classes write the vectors anew; it needs Java 17 and Maven. The seed is 1 and the folder that of
 the repository unless said otherwise.";
@@ -78,19 +79,32 @@ fn obey(order: &Order) -> Result<bool, Box<dyn std::error::Error>> {
         Order::Report { vectors } => {
             let report = run(vectors.as_deref().unwrap_or(&here.join("vectors")), &here.join("deviations.md"))?;
             println!("{report}");
-            if vectors.is_none() && report.is_clean() {
-                let readme = here.join("README.md");
-                let old = std::fs::read_to_string(&readme)?;
-                let new = report.insert_summary(&old).ok_or("README.md has no place for the summary")?;
-                if new != old {
-                    std::fs::write(&readme, new)?;
-                    println!("wrote the summary into conformance/README.md");
-                }
+            if vectors.is_some() {
+                return Ok(report.is_clean());
             }
-            return Ok(report.is_clean());
+            let traffic = run_traffic(&here.join("traffic"))?;
+            println!("{traffic}");
+            let clean = report.is_clean() && traffic.is_clean();
+            if clean {
+                let old = std::fs::read_to_string(here.join("README.md"))?;
+                let new = report.insert_summary(&old).and_then(|text| traffic.insert_table(&text));
+                refresh(&here.join("README.md"), &new.ok_or("README.md has no place for the summary")?)?;
+                refresh(&here.join("traffic/index.tsv"), &traffic.index())?;
+            }
+            return Ok(clean);
         }
     }
     Ok(true)
+}
+
+/// Writes a file that the report is the source of, if it is stale.
+fn refresh(path: &Path, text: &str) -> std::io::Result<()> {
+    if std::fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    std::fs::write(path, text)?;
+    println!("wrote {}", path.display());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -154,6 +154,15 @@ pub(crate) fn read_lines(
     prefix: &str,
     mut each: impl FnMut(Map<String, Value>) -> Option<()>,
 ) -> Result<(), Error> {
+    read_files(dir, prefix, |_, map| each(map))
+}
+
+/// As [`read_lines`], with the name of the file.
+pub(crate) fn read_files(
+    dir: &Path,
+    prefix: &str,
+    mut each: impl FnMut(&str, Map<String, Value>) -> Option<()>,
+) -> Result<(), Error> {
     let entries = std::fs::read_dir(dir).map_err(|error| Error::new(dir.display(), error))?;
     let mut files: Vec<_> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
@@ -167,12 +176,13 @@ pub(crate) fn read_lines(
         return Err(Error::new(dir.display(), format!("no file {prefix}*.jsonl.gz")));
     }
     for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = File::open(&path).map_err(|error| Error::new(path.display(), error))?;
         for (number, line) in BufReader::new(GzDecoder::new(file)).lines().enumerate() {
             let place = || format!("{}:{}", path.display(), number + 1);
             let line = line.map_err(|error| Error::new(place(), error))?;
             let map: Map<String, Value> = serde_json::from_str(&line).map_err(|error| Error::new(place(), error))?;
-            each(map).ok_or_else(|| Error::new(place(), "not a vector"))?;
+            each(&name, map).ok_or_else(|| Error::new(place(), "not a line of such a file"))?;
         }
     }
     Ok(())

@@ -1,0 +1,239 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use milena_messages::ErrorCode;
+use milena_schema::{Api, Spec};
+use milena_wire::Bytes;
+use serde_json::Value;
+
+use super::recording::{Direction, Frame, Recording};
+use super::records::{Counts, read_sets};
+use crate::typed::{Outcome, reencode};
+use crate::vector::to_hex;
+
+const API_VERSIONS: i16 = 18;
+
+/// A frame that was understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Key of the API.
+    pub api: i16,
+    /// Version of the message.
+    pub version: i16,
+    /// Who spoke.
+    pub direction: Direction,
+    /// Batches in it.
+    pub batches: usize,
+    /// Records in these.
+    pub records: usize,
+    /// Record sets that end in the middle of a batch.
+    pub cut: usize,
+}
+
+/// Something about a frame that needs a reason.
+#[derive(Clone, Debug)]
+pub struct Strange {
+    /// Who was recorded.
+    pub client: String,
+    /// The release of the broker.
+    pub broker: String,
+    /// Schema name of the message.
+    pub message: String,
+    /// Its version.
+    pub version: i16,
+    /// What is strange, the same for all frames that are so.
+    pub what: String,
+    /// More, of this frame alone.
+    pub detail: String,
+}
+
+impl fmt::Display for Strange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client, broker, message, version, what, detail } = self;
+        write!(f, "{client} and {broker}: {message} v{version}: {what}\n    {detail:.1000}")
+    }
+}
+
+/// A recording, read.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    /// Each frame that both codecs read, and wrote again.
+    pub exchanges: Vec<Exchange>,
+    /// What needs a reason.
+    pub strange: Vec<Strange>,
+    /// Requests that were to have no answer, or whose connection ended before it.
+    pub unanswered: usize,
+}
+
+/// A request that waits for its answer.
+struct Waiting {
+    api: &'static Api,
+    version: i16,
+    number: usize,
+    quiet: bool,
+}
+
+/// Requests of one connection by correlation id, and the number of the last that was answered.
+#[derive(Default)]
+struct Line {
+    waiting: BTreeMap<i32, Waiting>,
+    asked: usize,
+    answered: usize,
+}
+
+/// Something strange, before it is said in which recording.
+struct Fault {
+    message: String,
+    version: i16,
+    what: String,
+    detail: String,
+}
+
+impl Fault {
+    fn of(self, recording: &Recording) -> Strange {
+        let Self { message, version, what, detail } = self;
+        Strange { client: recording.client.clone(), broker: recording.broker.clone(), message, version, what, detail }
+    }
+}
+
+/// What both codecs made of a message.
+struct Understood {
+    leftover: usize,
+    json: Value,
+}
+
+impl Conversation {
+    /// Reads every frame by both codecs, pairs requests and responses, and reads the record sets in them.
+    pub fn of(recording: &Recording) -> Self {
+        let mut conversation = Self::default();
+        let mut lines = BTreeMap::<u64, Line>::new();
+        for frame in &recording.frames {
+            let line = lines.entry(frame.connection).or_default();
+            let outcome = match frame.direction {
+                Direction::Request => conversation.request(line, frame),
+                Direction::Response => conversation.response(line, frame),
+            };
+            if let Err(fault) = outcome {
+                conversation.strange.push(fault.of(recording));
+            }
+        }
+        for line in lines.values() {
+            for waiting in line.waiting.values() {
+                conversation.unanswered += 1;
+                // An answer to a later one means that this one was passed over.
+                if !waiting.quiet && waiting.number < line.answered {
+                    let fault =
+                        fault(&name(waiting.api, Direction::Request), waiting.version, "no answer", String::new());
+                    conversation.strange.push(fault.of(recording));
+                }
+            }
+        }
+        conversation
+    }
+
+    fn request(&mut self, line: &mut Line, frame: &Frame) -> Result<(), Box<Fault>> {
+        let bytes = &frame.bytes;
+        let nothing = |what: &str| fault("RequestHeader", -1, what, to_hex(bytes));
+        let [k1, k2, v1, v2, c1, c2, c3, c4] = *bytes.first_chunk::<8>().ok_or_else(|| nothing("no header"))?;
+        let version = i16::from_be_bytes([v1, v2]);
+        let api = Spec::kafka().api(i16::from_be_bytes([k1, k2])).ok_or_else(|| nothing("no such API"))?;
+        line.asked += 1;
+        let (number, correlation) = (line.asked, i32::from_be_bytes([c1, c2, c3, c4]));
+        let mut waiting = Waiting { api, version, number, quiet: false };
+
+        let header = understand("RequestHeader", api.request_header_version(version), bytes);
+        let outcome = header.and_then(|header| {
+            let body = bytes.slice(bytes.len() - header.leftover..);
+            let body = understand(&name(api, Direction::Request), version, &body)?;
+            let is_quiet = |(field, value): &(String, i64)| body.json.get(field).is_some_and(|found| found == value);
+            waiting.quiet = api.unanswered.as_ref().is_some_and(is_quiet);
+            self.count(api, version, frame.direction, &body)
+        });
+        if line.waiting.insert(correlation, waiting).is_some() {
+            return Err(fault(
+                &name(api, frame.direction),
+                version,
+                "correlation id used twice",
+                correlation.to_string(),
+            ));
+        }
+        outcome
+    }
+
+    fn response(&mut self, line: &mut Line, frame: &Frame) -> Result<(), Box<Fault>> {
+        let bytes = &frame.bytes;
+        let nothing = |what: &str| fault("ResponseHeader", -1, what, to_hex(bytes));
+        let correlation = i32::from_be_bytes(*bytes.first_chunk().ok_or_else(|| nothing("no header"))?);
+        let waiting = line.waiting.remove(&correlation).ok_or_else(|| nothing("no request"))?;
+        let (api, mut version) = (waiting.api, waiting.version);
+        line.answered = line.answered.max(waiting.number);
+        if waiting.quiet {
+            return Err(fault(
+                &name(api, frame.direction),
+                version,
+                "an answer where none was asked for",
+                to_hex(bytes),
+            ));
+        }
+        let header = understand("ResponseHeader", api.response_header_version(version), bytes)?;
+        let body = bytes.slice(bytes.len() - header.leftover..);
+        // A version that the broker lacks is answered in version 0, as KIP-511 has it.
+        if api.key == API_VERSIONS && body.starts_with(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes()) {
+            version = 0;
+        }
+        let body = understand(&name(api, Direction::Response), version, &body)?;
+        self.count(api, version, frame.direction, &body)
+    }
+
+    fn count(&mut self, api: &Api, version: i16, direction: Direction, body: &Understood) -> Result<(), Box<Fault>> {
+        let message = &name(api, direction);
+        let sets = read_sets(&body.json).map_err(|error| fault(message, version, "records", error))?;
+        let Counts { batches, records, cut } = sets;
+        self.exchanges.push(Exchange { api: api.key, version, direction, batches, records, cut });
+        if cut > 0 && direction == Direction::Request {
+            return Err(fault(message, version, "records cut off", String::new()));
+        }
+        match body.leftover {
+            0 => Ok(()),
+            1 => Err(fault(message, version, "1 byte left over", String::new())),
+            count => Err(fault(message, version, &format!("{count} bytes left over"), String::new())),
+        }
+    }
+}
+
+/// The schema name of a message.
+fn name(api: &Api, direction: Direction) -> String {
+    let role = match direction {
+        Direction::Request => "Request",
+        Direction::Response => "Response",
+    };
+    format!("{}{role}", api.name)
+}
+
+fn fault(message: &str, version: i16, what: &str, detail: String) -> Box<Fault> {
+    Box::new(Fault { message: message.to_owned(), version, what: what.to_owned(), detail })
+}
+
+/// Reads a message by both codecs, which have to agree, and writes it again, which has to give the same bytes.
+fn understand(message: &str, version: i16, bytes: &Bytes) -> Result<Understood, Box<Fault>> {
+    let fail = |what: &str, detail: String| fault(message, version, what, format!("{detail}; {}", to_hex(bytes)));
+    let refused = |error: milena_wire::Error| fail("cannot be read", error.to_string());
+    let layout = Spec::kafka().message(message).map_err(|error| fail("no such message", error.to_string()))?;
+    let decoded = layout.decode(bytes.clone(), version).map_err(refused)?;
+    let own = &bytes[..bytes.len() - decoded.leftover];
+    let (leftover, typed) = match reencode(message, version, bytes.clone()) {
+        None => return Err(fail("no such message", "typed".to_owned())),
+        Some(Outcome::Refused(error)) => return Err(refused(error)),
+        Some(Outcome::Read { leftover, written }) => (leftover, written),
+    };
+    if leftover != decoded.leftover {
+        return Err(fail("codecs disagree", format!("left over: {leftover} and {}", decoded.leftover)));
+    }
+    for written in [typed, layout.encode(&decoded.json, version)] {
+        let written = written.map_err(|error| fail("cannot be written", error.to_string()))?;
+        if written != own {
+            return Err(fail("other bytes", to_hex(&written)));
+        }
+    }
+    Ok(Understood { leftover, json: decoded.json })
+}
