@@ -30,22 +30,33 @@ use records::Records;
 use segment::Segments;
 
 const EXAMPLES: &str = "Examples:
-  milena decode --annotate 0000000e 0012 0000 00000001 0004 72756e65
-  milena decode letters-0/00000000000000000000.log         a file of a broker
-  milena decode letters-0 --offsets 100..200 --json        the folder of a partition
+  milena decode 0000000e 0012 0000 00000001 0004 72756e65
+  milena decode \"b'\\x00\\x01\\x00\\x00\\x00\\x00\\xff\\xff\\xff\\xff'\"    what it is shows by itself
+  milena decode wireshark.txt                              frames of both directions, as copied
+  milena decode letters-0 --offsets 100..200 --json        a partition, or a file of it
   milena decode data --verify                              all partitions: do the files agree?
-  milena decode trace.jsonl                                what a proxy saved
+  milena decode trace.jsonl --compact                      what `milena tap` saved, a line each
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
   milena decode --response --api ApiVersions --version 0 --file answer.bin
-  milena decode --request --annotate --file requests.bin   many frames in a row are fine
   xxd body.bin | milena decode -m MetadataResponse --version 12 --compact
   milena decode --records --tolerant --json part.bin | jq .crcValid
+  milena decode --blob subscription AAAAAAABAAF0/////w==
+  milena decode --topic __consumer_offsets --key 000200016d --json
 
-What the bytes are is seen by the name of a file or by the bytes themselves, unless --as, --message,
---request, --response or --records says it. Frames may have their 4-byte size in front or not. Bytes
-behind a message are not an error in Kafka: they are named on stderr, and the exit code is 0. When
-bytes cannot be understood, the error names byte and field, the exit code is 1, and --annotate shows
-what was read up to there.
+Input: files, folders, stdin, or text. Text is hex of any spacing, a dump of xxd, hexdump, od,
+tcpdump or Wireshark, an array of numbers, a string with escapes, or base64; --input says which, if
+need be.
+
+Kind: seen by the name of a file or by the bytes, unless --as or another flag says it. Frames may
+have their 4-byte size in front or not. Requests name themselves; an answer is matched with its
+request by correlation id, or is of --api and --version; or else every layout that reads it to its
+last byte is tried, and it is called a guess. TLS, HTTP and SSH in place of a frame are named.
+
+Output: each field beside its bytes, or JSON with --json (--compact for one line each). With
+--message, --request and --response JSON is the default, and --annotate shows the fields. Bytes are
+base64 there, and null is not empty; `milena encode` makes the same bytes of it. What is not
+understood is shown as it is with its range, reading goes on behind it, and the exit code is 1;
+bytes behind a message are no error in Kafka, and are named.
 
 Of log folders every file is shown: batches, indexes, snapshots, checkpoints; records of Kafka's own
 topics with their meaning. --json prints a line for each thing, whose `type` says what it is. Memory
@@ -57,13 +68,11 @@ reading goes on behind it, or ends there with --strict; --tolerant goes into dam
 A batch that is cut off at the end, or zeros that a broker has set aside, are no error: stderr tells
 of them. Ranges in parentheses count in the decompressed payload.";
 
-/// Turn bytes into JSON, or show which bytes mean what
+/// Say what any bytes of Kafka are, field by field or as JSON
 ///
-/// Takes a message alone, or whole frames with their headers; a request names its API and version itself, for a response
-/// both have to be said. The JSON is the form of Kafka's own tools: names in camel case, bytes and records as base64.
-/// `milena encode` takes it back. With --annotate each field stands beside its bytes instead. With --records it shows
-/// batches of records, compressed or not, out of a request or the file of a segment. Without a word about what the bytes
-/// are, the name of the file or the bytes themselves say it.
+/// Takes frames of requests and answers, messages without a header, batches of records, log folders and files of a broker,
+/// traces of a proxy, what members of a group tell each other, and records of Kafka's own topics; damaged ones too. JSON is
+/// the form of Kafka's own tools, with names in camel case, and `milena encode` takes it back.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("subject").args(["message", "request", "response", "records", "blob", "topic"]))]
