@@ -3,12 +3,14 @@
 
 use allocation_counter::measure;
 use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
+use milena_messages::join_group::response::JoinGroupResponseMember;
 use milena_messages::metadata::response::{MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::offset_fetch::response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
 };
 use milena_messages::{
-    Bytes, FetchResponse, Message, MetadataResponse, OffsetFetchResponse, ProduceRequest, RequestHeader,
+    Bytes, FetchResponse, JoinGroupResponse, Message, MetadataResponse, OffsetFetchResponse, ProduceRequest,
+    RequestHeader,
 };
 use milena_wire::Writer;
 
@@ -92,6 +94,31 @@ fn a_request_header_costs_no_allocation() {
 fn a_small_message_is_written_with_two_allocations() {
     // The buffer, and what lets its owners share it.
     assert_eq!(encode_allocations(&ProduceRequest::default(), 9), 2);
+}
+
+#[test]
+fn a_list_of_like_elements_is_written_with_few_allocations() {
+    // The first buffer, one that is foreseen to be large enough, and what lets its owners share it.
+    let member = |index: usize| JoinGroupResponseMember {
+        member_id: format!("consumer-billing-{index}-8c6b7a4e-0d3f-4b0e-9a52-3f1f0c2b7d1e").into(),
+        metadata: Bytes::from(vec![7; 120]),
+        ..Default::default()
+    };
+    let group = JoinGroupResponse { members: (0..50).map(member).collect(), ..Default::default() };
+    assert_eq!(encode_allocations(&group, 9), 3);
+    // One more, because the partitions of the first topic are foreseen before the topics are.
+    assert_eq!(encode_allocations(&metadata(), 12), 4);
+}
+
+#[test]
+fn a_first_element_larger_than_all_others_costs_64_kib_at_most() {
+    let topic = |length: usize| MetadataResponseTopic { name: Some("x".repeat(length).into()), ..Default::default() };
+    let topics = std::iter::once(topic(30_000)).chain((0..10_000).map(|_| topic(0))).collect();
+    let response = MetadataResponse { topics, ..Default::default() };
+    let size = response.to_bytes(12).expect("a value to write").len() as u64;
+    let info = measure(|| drop(response.to_bytes(12).expect("a value to write")));
+    // A buffer that grows doubles, and its old one is there until it is copied.
+    assert!(info.bytes_max <= 3 * size + 64 * 1024, "{} bytes for {size}", info.bytes_max);
 }
 
 #[test]

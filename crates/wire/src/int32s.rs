@@ -3,6 +3,7 @@
 use crate::Int32s;
 use crate::error::{Error, Result, counted};
 use crate::reader::{Reader, null_array};
+use crate::writer::Writer;
 
 impl Reader {
     /// An array of int32 that may not be null.
@@ -63,5 +64,45 @@ impl Reader {
         Ok(Some(
             bytes.chunks_exact(4).map(|value| i32::from_be_bytes([value[0], value[1], value[2], value[3]])).collect(),
         ))
+    }
+}
+
+impl Writer {
+    /// An array of int32.
+    ///
+    /// # Errors
+    /// As [`Writer::count`].
+    #[inline]
+    pub fn int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
+        if !flexible || array.len() > 3 {
+            return self.many_int32s(array, flexible);
+        }
+        // The usual replica list goes out with its count in one piece of fixed size, of which the spare end is cut off.
+        let value = |index: usize| u128::from(array.get(index).map_or(0, |value| *value as u32));
+        let packed = (array.len() as u128 + 1) << 120 | value(0) << 88 | value(1) << 56 | value(2) << 24;
+        let start = self.buf.len();
+        self.buf.extend_from_slice(&packed.to_be_bytes());
+        self.buf.truncate(start + 1 + 4 * array.len());
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn many_int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
+        self.count(array.len(), flexible)?;
+        self.buf.extend(array.iter().flat_map(|value| value.to_be_bytes()));
+        Ok(())
+    }
+
+    /// An array of int32 or null.
+    ///
+    /// # Errors
+    /// As [`Writer::count`].
+    #[inline]
+    pub fn nullable_int32s(&mut self, array: Option<&[i32]>, flexible: bool) -> Result<()> {
+        match array {
+            Some(array) => self.int32s(array, flexible)?,
+            None => self.null(flexible),
+        }
+        Ok(())
     }
 }

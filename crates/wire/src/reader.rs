@@ -165,19 +165,23 @@ impl Reader {
     /// Unsigned varint of up to 5 bytes. Bits above the 32nd are dropped, as Kafka drops them.
     #[inline]
     pub fn uvarint(&mut self) -> Result<u32> {
-        let rest = &self.buf[self.pos..];
-        match rest.first() {
+        match self.buf[self.pos..].first() {
             Some(&byte) if byte < 0x80 => {
                 self.pos += 1;
                 Ok(u32::from(byte))
             }
-            _ => match varint::read_u32(rest) {
-                Some((value, size)) => {
-                    self.pos += size;
-                    Ok(value)
-                }
-                None => Err(self.bad_varint(5)),
-            },
+            _ => self.long_uvarint(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_uvarint(&mut self) -> Result<u32> {
+        match varint::read_u32(&self.buf[self.pos..]) {
+            Some((value, size)) => {
+                self.pos += size;
+                Ok(value)
+            }
+            None => Err(self.bad_varint(5)),
         }
     }
 
@@ -275,7 +279,7 @@ impl Reader {
     }
 
     /// Bytes that may not be null.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self, flexible: bool) -> Result<Bytes> {
         let start = self.pos;
         match self.length(flexible)? {
@@ -285,7 +289,7 @@ impl Reader {
     }
 
     /// Bytes that may be null.
-    #[inline]
+    #[inline(always)]
     pub fn nullable_bytes(&mut self, flexible: bool) -> Result<Option<Bytes>> {
         let start = self.pos;
         match self.length(flexible)? {

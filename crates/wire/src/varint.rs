@@ -12,10 +12,12 @@ pub const MAX_LEN_64: usize = 10;
 /// Reads an unsigned 32-bit varint from the front: the value and its size. `None` when cut off or longer than 5 bytes.
 #[inline]
 pub fn read_u32(bytes: &[u8]) -> Option<(u32, usize)> {
-    // Nearly all are of one or two bytes.
+    // Nearly all are of one or two bytes; of three are the lengths of record batches.
+    let group = |byte: u8, index: u32| u32::from(byte & 0x7f) << (7 * index);
     match *bytes {
-        [low, ..] if low < 0x80 => Some((u32::from(low), 1)),
-        [low, high, ..] if high < 0x80 => Some((u32::from(low & 0x7f) | u32::from(high) << 7, 2)),
+        [a, ..] if a < 0x80 => Some((u32::from(a), 1)),
+        [a, b, ..] if b < 0x80 => Some((group(a, 0) | group(b, 1), 2)),
+        [a, b, c, ..] if c < 0x80 => Some((group(a, 0) | group(b, 1) | group(c, 2), 3)),
         _ => read_long_u32(bytes),
     }
 }
@@ -65,6 +67,9 @@ pub fn write_u64(buf: &mut Vec<u8>, value: u64) {
     match value {
         0..0x80 => buf.push(value as u8),
         0x80..0x4000 => buf.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]),
+        0x4000..0x20_0000 => {
+            buf.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8 | 0x80, (value >> 14) as u8]);
+        }
         _ => write_long(buf, value),
     }
 }

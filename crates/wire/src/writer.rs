@@ -14,7 +14,7 @@ use crate::{MAX_STRING_BYTES, varint};
 /// [`Writer::truncate`].
 #[derive(Debug)]
 pub struct Writer {
-    buf: Vec<u8>,
+    pub(crate) buf: Vec<u8>,
     /// Byte strings kept apart: each belongs in front of that position of `buf`.
     inserts: Vec<(usize, Bytes)>,
     inserted: usize,
@@ -29,6 +29,9 @@ const FIRST_CAPACITY: usize = 512;
 /// In a writer of one buffer, byte strings from this length on wait until the size of the whole is known. Then they are
 /// copied once, and not again each time that the buffer grows.
 const DEFER_FROM: usize = 4096;
+
+/// Most room that is made for elements not seen yet: a first one that is much larger than all others costs no more.
+const MOST_FORESEEN: usize = 64 * 1024;
 
 impl Default for Writer {
     fn default() -> Self {
@@ -258,13 +261,18 @@ impl Writer {
     #[inline]
     pub fn bytes(&mut self, bytes: &Bytes, flexible: bool) -> Result<()> {
         self.count(bytes.len(), flexible)?;
-        if bytes.len() >= self.keep_from {
-            self.inserts.push((self.buf.len(), bytes.clone()));
-            self.inserted += bytes.len();
-        } else {
+        if bytes.len() < self.keep_from {
             self.raw(bytes);
+        } else {
+            self.keep(bytes);
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, bytes: &Bytes) {
+        self.inserts.push((self.buf.len(), bytes.clone()));
+        self.inserted += bytes.len();
     }
 
     /// Bytes or null.
@@ -319,12 +327,22 @@ impl Writer {
         mut write: impl FnMut(&mut Self, &T) -> Result<()>,
     ) -> Result<()> {
         self.count(array.len(), flexible)?;
+        let start = self.buf.len();
         for (index, element) in array.iter().enumerate() {
+            if index == 1 {
+                self.foresee(self.buf.len() - start, array.len() - 1);
+            }
             if let Err(error) = write(self, element) {
                 return Err(error.within_index(index));
             }
         }
         Ok(())
+    }
+
+    /// Makes room for elements that are as large as the first one, so that the buffer need not grow step by step.
+    #[inline(never)]
+    fn foresee(&mut self, size: usize, elements: usize) {
+        self.buf.reserve((size + size / 8).saturating_mul(elements).min(MOST_FORESEEN));
     }
 
     /// An array or null.
@@ -347,44 +365,6 @@ impl Writer {
         }
     }
 
-    /// An array of int32.
-    ///
-    /// # Errors
-    /// As [`Writer::count`].
-    #[inline]
-    pub fn int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
-        if !flexible || array.len() > 3 {
-            return self.many_int32s(array, flexible);
-        }
-        // The usual replica list goes out with its count in one piece of fixed size, of which the spare end is cut off.
-        let value = |index: usize| u128::from(array.get(index).map_or(0, |value| *value as u32));
-        let packed = (array.len() as u128 + 1) << 120 | value(0) << 88 | value(1) << 56 | value(2) << 24;
-        let start = self.buf.len();
-        self.buf.extend_from_slice(&packed.to_be_bytes());
-        self.buf.truncate(start + 1 + 4 * array.len());
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn many_int32s(&mut self, array: &[i32], flexible: bool) -> Result<()> {
-        self.count(array.len(), flexible)?;
-        self.buf.extend(array.iter().flat_map(|value| value.to_be_bytes()));
-        Ok(())
-    }
-
-    /// An array of int32 or null.
-    ///
-    /// # Errors
-    /// As [`Writer::count`].
-    #[inline]
-    pub fn nullable_int32s(&mut self, array: Option<&[i32]>, flexible: bool) -> Result<()> {
-        match array {
-            Some(array) => self.int32s(array, flexible)?,
-            None => self.null(flexible),
-        }
-        Ok(())
-    }
-
     /// Begins the tagged fields of a struct in a flexible version: `known` of its own, and the unknown ones.
     #[inline]
     pub fn tags<'a>(&'a mut self, known: usize, unknown: &'a UnknownTags) -> TagWriter<'a> {
@@ -396,20 +376,24 @@ impl Writer {
     ///
     /// # Errors
     /// There are unknown tags in a version that is not flexible, or they are not ascending.
-    #[inline]
+    #[inline(always)]
     pub fn unknown_tags(&mut self, unknown: &UnknownTags, flexible: bool) -> Result<()> {
-        match (flexible, unknown.is_empty()) {
-            (true, true) => {
-                self.buf.push(0);
-                Ok(())
-            }
-            (true, false) => self.tags(0, unknown).finish(),
-            (false, true) => Ok(()),
-            (false, false) => Err(Error::new(
-                ErrorKind::UnsupportedVersion,
-                "tagged fields cannot be written: the version is not flexible",
-            )),
+        if !unknown.is_empty() {
+            return self.some_unknown_tags(unknown, flexible);
         }
+        if flexible {
+            self.buf.push(0);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn some_unknown_tags(&mut self, unknown: &UnknownTags, flexible: bool) -> Result<()> {
+        if flexible {
+            return self.tags(0, unknown).finish();
+        }
+        Err(Error::new(ErrorKind::UnsupportedVersion, "tagged fields cannot be written: the version is not flexible"))
     }
 
     /// Writes a tag's value behind its size. The size is known afterwards only; one byte is set aside for it, which is
