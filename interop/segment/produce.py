@@ -8,7 +8,6 @@ and aborted, compacted, with groups of both protocols, and changes to the metada
 formats of magic 0 and 1, and nothing that they lack. `--no-zstd` is for those before 2.1.
 """
 import argparse
-import os
 import random
 import sys
 import time
@@ -18,12 +17,14 @@ from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, 
                                    ResourceType)
 
 random.seed(17)
+TEXT = "--text" in sys.argv
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--scale", type=int, default=2500, help="records of each codec")
+    parser.add_argument("--text", action="store_true", help="keys and values of text alone")
     parser.add_argument("--old", action="store_true", help="a broker before 0.11")
     parser.add_argument("--no-zstd", action="store_true", help="a broker before 2.1")
     parser.add_argument("--again", action="store_true", help="only a few records more, for another leader epoch")
@@ -33,8 +34,9 @@ def parse():
 
 def record(index):
     """Keys and values of all kinds: null, empty, text, bytes, small and large."""
-    key = [None, b"", b"key-%d" % (index % 50), os.urandom(index % 9)][index % 4]
-    value = [b"value %d" % index * (index % 40), None, b"", os.urandom(index % 300)][index % 7 % 4]
+    noise = lambda size: random.randbytes(size).hex().encode() if TEXT else random.randbytes(size)
+    key = [None, b"", b"key-%d" % (index % 50), noise(index % 9)][index % 4]
+    value = [b"value %d" % index * (index % 40), None, b"", noise(index % 300)][index % 7 % 4]
     headers = [("h%d" % n, [b"x" * n, None, b""][n % 3]) for n in range(index % 4)] + ([("h0", b"twice")] if index % 4 else [])
     return key, value, headers
 
@@ -59,14 +61,14 @@ def fill(bootstrap, topic, count, headers=True, keys=False, **config):
         sys.exit(f"{topic}: {left} records were not delivered")
 
 
-def transactions(bootstrap, topic):
+def transactions(bootstrap, topic, turns):
     """Committed, aborted, empty, and two at the same time whose records are mixed."""
     def producer(name):
         made = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "linger.ms": 0})
         made.init_transactions(30)
         return made
     one, two = producer("letters-one"), producer("letters-two")
-    for turn in range(12):
+    for turn in range(turns):
         one.begin_transaction()
         two.begin_transaction()
         for index in range(5):
@@ -114,7 +116,7 @@ def main():
 
     if args.again:
         for name in ["old-0", "old-1"] if args.old else ["mixed", "txn", "compact"]:
-            fill(boot, name, 100, headers=not args.old, keys=True)
+            fill(boot, name, min(100, args.scale), headers=not args.old, keys=True)
         return
     if args.old:
         topics = [topic("old-0", message_format_version="0.9.0"), topic("old-1"),
@@ -125,7 +127,7 @@ def main():
         for name in ("old-0", "old-1", "old-append"):
             for codec in codecs:
                 fill(boot, name, args.scale, headers=False, **{"compression.codec": codec})
-        group(boot, "old-1", "old-readers", 200)
+        group(boot, "old-1", "old-readers", min(200, args.scale))
         return
     codecs = ["none", "gzip", "snappy", "lz4"] + ([] if args.no_zstd else ["zstd"])
     topics = [topic(f"letters-{codec}") for codec in codecs]
@@ -136,17 +138,17 @@ def main():
     time.sleep(2)
     for codec in codecs:
         fill(boot, f"letters-{codec}", args.scale, **{"compression.codec": codec, "enable.idempotence": codec != "none"})
-        fill(boot, "mixed", 200, **{"compression.codec": codec})
+        fill(boot, "mixed", min(200, args.scale), **{"compression.codec": codec})
     fill(boot, "append", args.scale, **{"compression.codec": "lz4"})
-    transactions(boot, "txn")
+    transactions(boot, "txn", 12 if args.scale > 100 else 4)
     for turn in range(5):
-        fill(boot, "compact", 400, keys=True, **{"compression.codec": codecs[turn % len(codecs)], "enable.idempotence": True})
+        fill(boot, "compact", min(400, 2 * args.scale), keys=True, **{"compression.codec": codecs[turn % len(codecs)], "enable.idempotence": True})
         time.sleep(1.5)
     fill(boot, "compact", 1, keys=True)
-    group(boot, "mixed", "readers", 600)
-    group(boot, "txn", "static-readers", 60, **{"group.instance.id": "reader-1"})
+    group(boot, "mixed", "readers", 3 * min(200, args.scale))
+    group(boot, "txn", "static-readers", 20, **{"group.instance.id": "reader-1"})
     if args.new_groups:
-        group(boot, "mixed", "new-readers", 600, **{"group.protocol": "consumer"})
+        group(boot, "mixed", "new-readers", 3 * min(200, args.scale), **{"group.protocol": "consumer"})
     wait(admin.create_partitions([NewPartitions("mixed", 2)]))
     change = ConfigResource(ResourceType.TOPIC, "append", incremental_configs=[
         ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)])
