@@ -1,0 +1,7 @@
+//! Log folders of real brokers, and what becomes of them when they are damaged.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod damage;
+mod dump;
+mod folder;
+mod line;
