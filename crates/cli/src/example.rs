@@ -86,7 +86,17 @@ impl Example {
         Ok(Self { bytes: builder.writer.into_bytes(), lines: builder.lines })
     }
 
-    /// The bytes of a line in hex with spaces between.
+    /// A message alone, with these values.
+    ///
+    /// # Errors
+    /// A version that the message lacks, or values that it does not take.
+    pub(crate) fn body(message: &Message, version: i16, json: Value) -> Result<Self> {
+        let mut builder = Builder::default();
+        builder.message(message, version, json)?;
+        Ok(Self { bytes: builder.writer.into_bytes(), lines: builder.lines })
+    }
+
+    /// The bytes of a line in hex, each for itself.
     pub(crate) fn hex(&self, line: &Line) -> Vec<String> {
         let bytes = self.bytes.get(line.range.clone()).unwrap_or_default();
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -145,3 +145,31 @@ fn a_reader_who_has_enough_ends_it_in_silence() {
         assert_eq!((stderr.as_str(), child.wait().unwrap().code()), ("", Some(0)), "{args:?}");
     }
 }
+
+#[test]
+fn the_reference_goes_into_a_new_folder_and_spares_the_files_of_others() {
+    let root = std::env::temp_dir().join(format!("milena-docs-{}", std::process::id()));
+    let out = root.join("reference");
+    let path = out.to_str().unwrap();
+    let first = milena(&["docs", "--out", path], b"");
+    assert_eq!((first.code, first.stdout.as_str()), (0, ""), "{}", first.stderr);
+    assert!(first.stderr.contains("index.html"), "{}", first.stderr);
+    let page = std::fs::read(out.join("api-fetch.html")).unwrap();
+    assert_eq!(milena(&["docs", "--out", path], b"").code, 0);
+    assert_eq!(std::fs::read(out.join("api-fetch.html")).unwrap(), page);
+
+    let other = root.join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("index.html"), "mine").unwrap();
+    let path = other.to_str().unwrap();
+    let refused = milena(&["docs", "--out", path], b"");
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(other.join("index.html")).unwrap(), b"mine");
+    assert_eq!(milena(&["docs", "--out", path, "--force"], b"").code, 0);
+
+    let file = root.join("file");
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(milena(&["docs", "--out", file.to_str().unwrap()], b"").code, 2);
+    std::fs::remove_dir_all(&root).unwrap();
+}

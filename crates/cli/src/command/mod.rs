@@ -6,6 +6,7 @@ mod consume;
 mod decode;
 mod demo;
 mod describe;
+mod docs;
 mod encode;
 mod errors;
 mod man;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Apis(apis::Apis),
     Describe(describe::Describe),
     Errors(errors::Errors),
+    Docs(docs::Docs),
     Decode(decode::Decode),
     Encode(encode::Encode),
     Codec(codec::Codec),
@@ -49,6 +51,7 @@ impl Command {
             Self::Apis(command) => command.run(),
             Self::Describe(command) => command.run(),
             Self::Errors(command) => command.run(),
+            Self::Docs(command) => command.run(),
             Self::Decode(command) => command.run(),
             Self::Encode(command) => command.run(),
             Self::Codec(command) => command.run(),

@@ -15,7 +15,8 @@ const CREATE: &str = "Examples:
 
 const DELETE: &str = "Examples:
   milena topics delete letters
-  milena topics delete letters diaries --bootstrap kafka-1:9092";
+  milena topics delete letters diaries --bootstrap kafka-1:9092
+  milena topics delete letters --json              what became of it, for a program";
 
 const LIST: &str = "Examples:
   milena topics list

@@ -1,0 +1,100 @@
+mod api;
+mod encoding;
+mod error;
+mod family;
+mod html;
+mod index;
+mod message;
+mod proposal;
+mod release;
+mod search;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use milena_schema::Spec;
+
+use crate::failure::{Failure, Result};
+
+const EXAMPLES: &str = "Examples:
+  milena docs --out reference                      then open reference/index.html in a browser
+  milena docs --out reference && python3 -m http.server -d reference
+  milena docs --out site/kafka --force             into a folder that holds other files already
+
+The pages need no server and nothing from the network: they can be zipped, printed, or put on any
+web server as they are. Without scripts all is there but the search. The same milena writes the same
+bytes.";
+
+/// Write the reference of the whole protocol as web pages
+///
+/// One page per API with every version of its request and response: fields, types, defaults and meaning, what each version
+/// changed, which releases of Kafka have it, and an example byte by byte. Further pages for records, headers, error codes,
+/// releases, encodings and proposals. All of it comes from the same text as the codec does.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Docs {
+    /// The folder to write into; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Write even into a folder with files that are not of an earlier call
+    #[arg(long)]
+    force: bool,
+}
+
+impl Docs {
+    pub(crate) fn run(self) -> Result {
+        let out = &self.out;
+        let cannot = |error: io::Error| Failure::failed(format!("cannot write to {}: {error}", out.display()));
+        match state(out) {
+            Ok(State::Free) => {}
+            Ok(State::File) => return Err(Failure::usage(format!("{} is no folder", out.display()))),
+            Ok(State::Foreign) if self.force => {}
+            Ok(State::Foreign) => {
+                let message = format!("{} holds files that are not of `milena docs`", out.display());
+                return Err(Failure::usage(message).hint("name another folder, or add --force"));
+            }
+            Err(error) => return Err(cannot(error)),
+        }
+        let files = site::files(Spec::kafka());
+        fs::create_dir_all(out).map_err(cannot)?;
+        for (name, text) in &files {
+            fs::write(out.join(name), text).map_err(cannot)?;
+        }
+        let bytes: usize = files.values().map(String::len).sum();
+        let (count, start) = (files.len(), out.join("index.html"));
+        eprintln!("{count} files, {:.1} MB; begin at {}", bytes as f64 / 1e6, start.display());
+        Ok(())
+    }
+}
+
+/// What is at a path.
+enum State {
+    /// Nothing, an empty folder, or one that an earlier call wrote.
+    Free,
+    /// A folder with other files.
+    Foreign,
+    /// No folder.
+    File,
+}
+
+fn state(out: &Path) -> io::Result<State> {
+    let mut entries = match fs::read_dir(out) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(State::Free),
+        Err(_) if out.is_file() => return Ok(State::File),
+        Err(error) => return Err(error),
+    };
+    if entries.next().is_none() {
+        return Ok(State::Free);
+    }
+    match fs::read_to_string(out.join("index.html")) {
+        Ok(text) if text.contains(site::MARK) => Ok(State::Free),
+        _ => Ok(State::Foreign),
+    }
+}

@@ -1,0 +1,40 @@
+//! What the search box looks through: a script that holds one list.
+
+use serde_json::{Value, json};
+
+use super::proposal;
+use super::site::{PARTS, Site, api_file};
+use crate::mention::comments;
+
+/// Each entry is what is searched, what it is, and where it stands; fields stand together by message, as paths.
+pub(super) fn script(site: &Site<'_>) -> String {
+    let spec = site.spec;
+    let mut entries: Vec<Value> = PARTS.iter().map(|(file, name)| json!([name, "part", file])).collect();
+    for api in &spec.apis {
+        entries.push(json!([api.name, format!("API {}", api.key), api_file(&api.name)]));
+    }
+    for message in &spec.messages {
+        entries.push(json!([message.name, message.kind.name(), site.href(message, "")]));
+    }
+    for error in &spec.errors {
+        let href = format!("errors.html#{}", error.name);
+        entries.push(json!([error.name, format!("error {}", error.code), href]));
+        if let Some(was) = &error.was {
+            entries.push(json!([was, format!("error {}", error.code), href]));
+        }
+    }
+    for kip in proposal::all(site).into_keys() {
+        entries.push(json!([format!("KIP-{kip}"), "proposal", format!("proposals.html#kip-{kip}")]));
+    }
+    for release in &spec.releases {
+        entries.push(json!([format!("Kafka {}", release.name), "release", format!("releases.html#r{}", release.name)]));
+    }
+    let fields = spec.messages.iter().map(|message| {
+        let (file, id) = site.place(message);
+        let paths: Vec<String> = comments(message).into_iter().skip(1).map(|(path, _)| path).collect();
+        json!([message.name, format!("{file}#{id}."), paths])
+    });
+    let index = json!({ "entries": entries, "fields": fields.collect::<Value>() });
+    // It may come to stand inside of a page one day: nothing in it may end a script element.
+    format!("window.milenaSearch={};\n", index.to_string().replace('<', "\\u003c"))
+}

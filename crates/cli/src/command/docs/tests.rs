@@ -1,0 +1,125 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use milena_schema::{Parser, Spec};
+use roxmltree::{Document, ParsingOptions};
+
+use super::site::{api_file, files};
+
+/// The pages, parsed as XML: each is well-formed, which HTML itself does not ask for.
+fn parsed(files: &BTreeMap<String, String>) -> BTreeMap<&str, Document<'_>> {
+    let pages = files.iter().filter(|(name, _)| name.ends_with(".html"));
+    pages
+        .map(|(name, text)| {
+            let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+            let document =
+                Document::parse_with_options(text, options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            (name.as_str(), document)
+        })
+        .collect()
+}
+
+/// Each id of a page; none stands there twice.
+fn ids<'a>(name: &str, document: &'a Document<'_>) -> BTreeSet<&'a str> {
+    let mut ids = BTreeSet::new();
+    for id in document.descendants().filter_map(|node| node.attribute("id")) {
+        assert!(ids.insert(id), "{name}: {id} twice");
+    }
+    ids
+}
+
+#[test]
+fn two_runs_give_the_same_files() {
+    assert!(files(Spec::kafka()) == files(&Spec::embedded().unwrap()));
+}
+
+#[test]
+fn every_page_is_well_formed_and_every_link_leads_somewhere() {
+    let files = files(Spec::kafka());
+    let pages = parsed(&files);
+    let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
+    let mut links = 0;
+    for (name, page) in &pages {
+        for node in page.descendants().filter(roxmltree::Node::is_element) {
+            let Some(target) = node.attribute("href").or_else(|| node.attribute("src")) else { continue };
+            if target.starts_with("https://") {
+                assert_eq!(node.tag_name().name(), "a", "{name}: nothing is loaded from elsewhere: {target}");
+                continue;
+            }
+            let (file, id) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { name } else { file };
+            assert!(files.contains_key(file), "{name}: no file for {target}");
+            assert!(id.is_empty() || ids[file].contains(id), "{name}: no place for {target}");
+            links += 1;
+        }
+    }
+    assert!(links > 5_000, "{links}");
+}
+
+#[test]
+fn whatever_search_finds_is_there() {
+    let files = files(Spec::kafka());
+    let pages = parsed(&files);
+    let script = files["search.js"].trim();
+    let json = script.strip_prefix("window.milenaSearch=").unwrap().strip_suffix(';').unwrap();
+    let list: serde_json::Value = serde_json::from_str(json).unwrap();
+    let mut targets: Vec<String> =
+        list["entries"].as_array().unwrap().iter().map(|entry| entry[2].as_str().unwrap().to_owned()).collect();
+    for message in list["fields"].as_array().unwrap() {
+        let paths = message[2].as_array().unwrap().iter();
+        targets.extend(paths.map(|path| format!("{}{}", message[1].as_str().unwrap(), path.as_str().unwrap())));
+    }
+    let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
+    for target in &targets {
+        let (file, id) = target.split_once('#').unwrap_or((target, ""));
+        assert!(ids.contains_key(file) && (id.is_empty() || ids[file].contains(id)), "{target}");
+    }
+    assert!(targets.len() > 2_000, "{}", targets.len());
+}
+
+#[test]
+fn every_version_of_every_message_has_its_place() {
+    let spec = Spec::kafka();
+    let files = files(spec);
+    let pages = parsed(&files);
+    let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
+    let mut requests = 0;
+    for api in &spec.apis {
+        let ids = &ids[api_file(&api.name).as_str()];
+        for version in api.versions.iter() {
+            requests += usize::from(ids.contains(format!("request-v{version}").as_str()));
+            assert!(ids.contains(format!("response-v{version}").as_str()), "{} {version}", api.name);
+        }
+    }
+    // The numbers of Kafka's released protocol: 368 pairs of API and version, 879 of message and version.
+    assert_eq!(requests, 368);
+    let places = ids.values().flatten().filter(|id| {
+        id.rsplit_once("-v").is_some_and(|(_, version)| version.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    assert_eq!(places.count(), 879);
+    assert_eq!(pages["errors.html"].descendants().filter(|node| node.has_tag_name("tr")).count(), 1 + 138);
+}
+
+#[test]
+fn text_of_the_spec_stays_text() {
+    let evil = "</td><script>alert('1')</script> & \"quoted\" <!-- ]]> KIP-1<b>";
+    let text = format!(
+        "api Evil 0\nlisteners <i>\nversions 0-1\nflexible 1+\nadded 0-1: 1.0\n\n// {evil}\nrequest\n  \
+         A string 0+ // {evil}\nresponse\n  B []C 0+\n    D int32 0+ tag 0 // {evil}\n"
+    )
+    .replace(" tag 0", "");
+    let mut parser = Parser::new();
+    parser.file("messages/00_evil.kafka", &text).unwrap();
+    parser.file("releases.kafka", &format!("release 1.0 // {evil}\n")).unwrap();
+    parser.file("errors.kafka", &format!("error 0 NONE added 1.0 // {evil}\n")).unwrap();
+    let files = files(&parser.finish().unwrap());
+    for (name, page) in parsed(&files) {
+        for script in page.descendants().filter(|node| node.has_tag_name("script")) {
+            assert_eq!(script.attribute("src"), Some("script.js"), "{name}");
+        }
+        assert!(!page.descendants().any(|node| node.has_tag_name("i")), "{name}");
+    }
+    assert!(
+        files["api-evil.html"].contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;quoted&quot;")
+    );
+    assert!(!files["search.js"].contains('<'));
+}
