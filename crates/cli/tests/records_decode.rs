@@ -94,6 +94,24 @@ fn annotations_go_into_what_is_compressed() {
 }
 
 #[test]
+fn tolerant_annotations_go_into_payloads_that_break_off() {
+    let records = r#"[{"value":"Zmlyc3Q="},{"value":"c2Vjb25k"}]"#;
+    let question = format!(r#"{{"op":"build","codec":"gzip","records":{records}}}"#);
+    let answer: Value = serde_json::from_str(&milena(&["codec"], question.as_bytes()).stdout).unwrap();
+    // The last 8 bytes of gzip are checksum and length.
+    let mut batch = bytes(answer["hex"].as_str().unwrap());
+    let at = batch.len() - 8;
+    batch[at] ^= 0xff;
+    let broken = file("records-broken-gzip.bin", &batch);
+    let outcome = milena(&["decode", "--records", "--annotate", &broken], b"");
+    assert!(outcome.code == 1 && outcome.stdout.contains("cannot be decompressed"), "{}", outcome.stdout);
+    let outcome = milena(&["decode", "--records", "--annotate", "--tolerant", &broken], b"");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stdout.contains("(in parentheses), up to where "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\"second\"") && outcome.stderr.contains("crc"), "{}", outcome.stderr);
+}
+
+#[test]
 fn damage_shows_and_is_a_failure() {
     let damaged = BATCH.replace("02 e9336efb", "02 e9336efc");
     let outcome = milena(&["decode", "--records", "--strict", &damaged, COMMIT], b"");

@@ -113,6 +113,14 @@ impl Codec {
         Ok(out)
     }
 
+    /// Decompresses as far as it goes, in the manner of [`Mode::Tolerant`]: gives what came out, and what stopped it if
+    /// that was not the end. `magic` is that of the batch or wrapper.
+    pub fn salvage(self, data: &[u8], limit: usize, magic: i8) -> (Vec<u8>, Option<Error>) {
+        let mut out = Vec::new();
+        let fault = self.decompress_into(data, &mut out, &Decompress { limit, mode: Mode::Tolerant, magic }).err();
+        (out, fault)
+    }
+
     /// Appends the compressed data; `magic` matters for LZ4 alone.
     pub(crate) fn compress_into(self, data: &[u8], level: Option<i32>, magic: i8, out: &mut Vec<u8>) -> Result<()> {
         // Not every codec looks at these.

@@ -45,13 +45,15 @@ struct Field {
 /// All fields so far, and what they are fields of.
 pub(super) struct Fields {
     input: Bytes,
+    /// Goes into payloads that do not open to their end.
+    pub(super) tolerant: bool,
     all: Vec<Field>,
     left_out: bool,
 }
 
 impl Fields {
-    pub(super) fn new(input: Bytes) -> Self {
-        Self { input, all: Vec::new(), left_out: false }
+    pub(super) fn new(input: Bytes, tolerant: bool) -> Self {
+        Self { input, tolerant, all: Vec::new(), left_out: false }
     }
 
     pub(super) fn input(&self) -> Bytes {

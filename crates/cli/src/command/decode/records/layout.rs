@@ -146,17 +146,21 @@ impl Cursor<'_> {
         let codec = batch.codec().unwrap_or_default();
         let opened = match batch.codec() {
             Err(error) => Err(error),
-            Ok(codec) if batch.magic() < 2 => codec.decompress_message(compressed, limit, batch.magic()),
-            Ok(codec) => codec.decompress(compressed, limit),
+            Ok(codec) if self.fields.tolerant => Ok(codec.salvage(compressed, limit, batch.magic())),
+            Ok(codec) => codec.decompress_message(compressed, limit, batch.magic()).map(|data| (data, None)),
         };
         let told = match &opened {
-            Ok(data) => format!("{}, decompressed {} (in parentheses)", size(range.len()), size(data.len())),
+            Ok((data, fault)) => {
+                let fault =
+                    fault.as_ref().map(|fault| format!(", up to where {}", fault.message())).unwrap_or_default();
+                format!("{}, decompressed {} (in parentheses){fault}", size(range.len()), size(data.len()))
+            }
             Err(error) => format!("<-- cannot be decompressed: {}", error.message()),
         };
         let ty = if codec == Codec::None { "bytes" } else { codec.name() };
         self.fields.push(&self.place, name, ty, range.clone(), Content::Opaque(told));
         self.pos = range.end;
-        let data = Bytes::from(opened.ok()?);
+        let data = Bytes::from(opened.ok()?.0);
         let end = data.len();
         // Records are those of the batch, compressed or not.
         let place = Place { bytes: data, inner: true, path: self.place.path.clone(), depth: self.place.depth + 1 };

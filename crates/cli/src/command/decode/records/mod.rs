@@ -25,8 +25,8 @@ impl Records {
     /// Reads all of the bytes. What is damaged shows, and makes the call fail at its end.
     pub(super) fn run(&self, bytes: Bytes) -> Result {
         let mut out = output::stdout();
-        let mut fields = Fields::new(bytes.clone());
         let View { tolerant, strict, annotate, .. } = self.view;
+        let mut fields = Fields::new(bytes.clone(), tolerant);
         let json = self.view.json || self.view.compact;
         let mut walk =
             Walk::new(bytes.clone(), Manner { goes_on: !strict, searches: !strict, tolerant, segment: true });
