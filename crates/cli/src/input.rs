@@ -54,6 +54,13 @@ impl BytesInput {
         }
     }
 
+    /// Whether the bytes come from stdin as they are.
+    pub(crate) fn is_stdin(&self) -> bool {
+        let named = self.file.is_some() || !self.text.is_empty();
+        let dash = self.text == ["-"] || self.file.as_deref() == Some(Path::new("-"));
+        (!named || dash) && matches!(self.input, InputFormat::Auto | InputFormat::Raw)
+    }
+
     /// The bytes of each file, or those of the call or of stdin.
     pub(crate) fn each(&self) -> Result<Vec<Vec<u8>>> {
         let paths = self.paths();

@@ -28,6 +28,7 @@
 //! |---|---|
 //! | [`conversation`] | the frames of one connection, each request with its answer |
 //! | [`stream`] | frames in bytes that somebody found, and what they may be |
+//! | [`capture`] | pcap and pcapng files: packets to connections to exchanges |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
@@ -38,6 +39,7 @@
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
 
 pub mod blob;
+pub mod capture;
 pub mod conversation;
 pub mod entity;
 mod part;

@@ -59,6 +59,12 @@ pub enum Unreadable {
     /// Which request it answers is not known, and the answer alone does not say what it is.
     #[error("an answer to a request that was not seen")]
     NotAsked,
+    /// Not all of it was seen.
+    #[error("{missing} bytes of it were not seen")]
+    Cut {
+        /// Bytes that passed unseen.
+        missing: usize,
+    },
     /// There is none.
     #[error("there is no such frame")]
     Missing,

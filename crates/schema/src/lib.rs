@@ -22,6 +22,7 @@
 //! | [`Message::decode`], [`Message::encode`] | bytes to JSON and back; [`Decoded`], [`JSON_LIMITS`] |
 //! | [`Message::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`], [`Span`], [`Meaning`] |
 //! | [`Message::default_json`], [`Message::example_json`], [`Message::sample_json`] | values to begin with, to show, to test with |
+//! | [`Message::scan`] | the values of a message without building anything; [`Scalar`] |
 //! | [`Message::layout`], [`Message::layout_diff`] | one version as a tree; what two versions differ in |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
@@ -35,7 +36,7 @@ mod model;
 mod parser;
 mod spec;
 
-pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Meaning, Note, Span, UNKNOWN_TAGGED_FIELDS};
+pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Meaning, Note, Scalar, Span, UNKNOWN_TAGGED_FIELDS};
 pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};
 pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
 pub use parser::{Parser, SpecError};

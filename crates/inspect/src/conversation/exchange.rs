@@ -1,12 +1,12 @@
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::Entity;
+use milena_schema::{Entity, Scalar};
 use serde_json::Value;
 
 use super::frame::{Frame, Head};
-use crate::entity;
 use crate::part::Unreadable;
 
 /// A request and its answer, as far as both were seen.
@@ -48,6 +48,8 @@ pub enum Remark {
     UnknownVersion(ApiKey, i16),
     /// Bare tokens of SASL in place of messages.
     SaslToken,
+    /// The connection, or what is known of it, ended inside of a frame: the rest of it was never said, or not yet.
+    Unfinished,
     /// The header is not what the protocol says.
     BadHeader(String),
 }
@@ -70,6 +72,7 @@ impl fmt::Display for Remark {
                 write!(f, "{api} has no version {version}, released are {}", api.versions())
             }
             Self::SaslToken => f.write_str("a bare token of SASL, as after SaslHandshake version 0"),
+            Self::Unfinished => f.write_str("the connection ended inside of a frame"),
             Self::BadHeader(what) => write!(f, "the header cannot be read: {what}"),
         }
     }
@@ -102,41 +105,38 @@ impl Exchange {
         self.response.as_ref().ok_or(Unreadable::Missing)?.json()
     }
 
-    /// The error codes of the answer that say that something failed, each once, in the order in which they stand there.
-    /// Empty when the answer cannot be read. Reads the whole answer.
+    /// The error codes of the answer that say that something failed, each once, in the order of the wire. Empty when the
+    /// answer cannot be read. Reads the whole answer.
     pub fn error_codes(&self) -> Vec<ErrorCode> {
         let mut codes = Vec::new();
-        self.visit(&mut |entity, value| {
-            let code = value.as_i64().and_then(|code| i16::try_from(code).ok()).map(ErrorCode);
-            if let (Entity::ErrorCode, Some(code)) = (entity, code) {
+        let read = self.response.as_ref().map(|response| {
+            response.scan(|field, value| {
+                let (Some(Entity::ErrorCode), Scalar::Integer(code)) = (field.entity, value) else { return };
+                let code = ErrorCode(i16::try_from(code).unwrap_or(ErrorCode::UNKNOWN_SERVER_ERROR.0));
                 if !code.is_none() && !codes.contains(&code) {
                     codes.push(code);
                 }
-            }
+            })
         });
-        codes
+        if matches!(read, Some(Ok(()))) { codes } else { Vec::new() }
     }
 
-    /// The topics that request or answer name, each once, in the order in which they stand there. Versions that name
-    /// topics by id alone have none. Reads both.
+    /// The topics that request or answer name, each once, in the order of the wire. Versions that name topics by id alone
+    /// have none. Reads both.
     pub fn topic_names(&self) -> Vec<String> {
         let mut names = Vec::new();
-        let mut seen = std::collections::HashSet::new();
-        self.visit(&mut |entity, value| {
-            if let (Entity::TopicName, Value::String(name)) = (entity, value) {
-                if seen.insert(name.clone()) {
-                    names.push(name.clone());
-                }
-            }
-        });
-        names
-    }
-
-    fn visit(&self, see: &mut impl FnMut(Entity, &Value)) {
+        let mut seen = HashSet::new();
         for frame in self.request.iter().chain(&self.response) {
-            if let (Ok([_, body]), Ok(json)) = (frame.parts(), frame.json()) {
-                entity::visit(body.message, &json, see);
+            let mut here = Vec::new();
+            let read = frame.scan(|field, value| {
+                if let (Some(Entity::TopicName), Scalar::Text(name)) = (field.entity, value) {
+                    here.push(name);
+                }
+            });
+            if read.is_ok() {
+                names.extend(here.into_iter().filter(|name| seen.insert(name.clone())).map(|name| name.to_string()));
             }
         }
+        names
     }
 }

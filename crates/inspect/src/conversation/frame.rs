@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use milena_messages::{ApiKey, ByteString};
-use milena_schema::Decoded;
+use milena_schema::{Decoded, Field, Scalar};
 use serde_json::Value;
 
 use crate::part::{Part, Unreadable, layouts};
@@ -48,6 +48,8 @@ pub struct Frame {
     pub time: Duration,
     /// Header and body, without the size in front.
     pub bytes: Bytes,
+    /// How many bytes of the body passed behind `bytes` and were not seen: only a capture has such frames.
+    pub missing: usize,
     /// What it is. `None` for tokens of SASL, answers to what was not seen, and frames too short for a header.
     pub head: Option<Head>,
     /// Where the body begins in `bytes`; at the end where that cannot be said.
@@ -59,6 +61,11 @@ impl Frame {
     /// Whether it is a bare token of SASL, as it follows SaslHandshake version 0. It may hold a password.
     pub fn is_sasl_token(&self) -> bool {
         self.token
+    }
+
+    /// Bytes of header and body as they passed, seen or not.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.missing
     }
 
     /// Header and body, to be read each by its layout.
@@ -88,12 +95,30 @@ impl Frame {
     /// Reads the body as JSON, in the form that [`Decoded`] describes.
     ///
     /// # Errors
-    /// As [`Frame::parts`]; the bytes are not what the protocol says. Offsets count from the start of the frame.
+    /// As [`Frame::parts`]; bytes are missing, or are not what the protocol says. Offsets count from the start of the frame.
     pub fn decode(&self) -> Result<Decoded, Unreadable> {
         let [header, body] = self.parts()?;
+        if self.missing > 0 {
+            return Err(Unreadable::Cut { missing: self.missing });
+        }
         // A header that cannot be read leaves nobody knowing where the body begins.
         header.decode()?;
         Ok(body.decode()?)
+    }
+
+    /// Shows the values of the body, as [`Message::scan`](milena_schema::Message::scan) does, in a small part of the time
+    /// that [`Frame::decode`] takes.
+    ///
+    /// # Errors
+    /// As [`Frame::decode`]; what was shown before the error was there.
+    pub fn scan(&self, see: impl FnMut(&Field, Scalar)) -> Result<(), Unreadable> {
+        let [header, body] = self.parts()?;
+        if self.missing > 0 {
+            return Err(Unreadable::Cut { missing: self.missing });
+        }
+        header.message.scan(header.bytes, header.version, |_, _| {})?;
+        body.message.scan(body.bytes, body.version, see).map_err(|error| error.shift(body.base))?;
+        Ok(())
     }
 
     /// The JSON of [`Frame::decode`] alone.

@@ -6,8 +6,11 @@
 
 mod exchange;
 mod frame;
+mod json;
+mod line;
 mod pairing;
 
 pub use exchange::{Exchange, Remark};
 pub use frame::{Direction, Frame, Head};
+pub use line::Line;
 pub use pairing::{Bounds, Conversation};

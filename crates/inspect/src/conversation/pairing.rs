@@ -63,12 +63,24 @@ impl Conversation {
         self.tokens
     }
 
+    /// Bytes of requests that wait for an answer.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
     /// Takes the next frame, without the size in front of it. Gives the exchange that is complete with it, if one is: a
     /// request that wants no answer, one that has to be given up to make room, or an answer with its request.
     pub fn feed(&mut self, direction: Direction, time: Duration, bytes: Bytes) -> Option<Exchange> {
+        self.feed_cut(direction, time, bytes, 0)
+    }
+
+    /// The same with a frame of which the last `missing` bytes passed unseen. What is left of its header is enough to find
+    /// the other half of the exchange.
+    pub fn feed_cut(&mut self, direction: Direction, time: Duration, bytes: Bytes, missing: usize) -> Option<Exchange> {
+        let frame = Frame { direction, time, body: bytes.len(), bytes, missing, head: None, token: false };
         match direction {
-            Direction::Request => self.request(time, bytes),
-            Direction::Response => Some(self.response(time, bytes)),
+            Direction::Request => self.request(frame),
+            Direction::Response => Some(self.response(frame)),
         }
     }
 
@@ -78,9 +90,9 @@ impl Conversation {
         self.waiting.drain(..).map(|request| without_answer(request, Remark::NoAnswer)).collect()
     }
 
-    fn request(&mut self, time: Duration, bytes: Bytes) -> Option<Exchange> {
+    fn request(&mut self, frame: Frame) -> Option<Exchange> {
         let first = !std::mem::replace(&mut self.started, true);
-        let frame = self.read_request(time, bytes, first);
+        let frame = self.read_request(frame, first);
         if !is_answered(&frame) {
             return Some(without_answer(frame, Remark::NoAnswerWanted));
         }
@@ -92,7 +104,8 @@ impl Conversation {
         Some(without_answer(given_up, Remark::GivenUp))
     }
 
-    fn read_request(&mut self, time: Duration, bytes: Bytes, first: bool) -> Frame {
+    fn read_request(&mut self, mut frame: Frame, first: bool) -> Frame {
+        let bytes = frame.bytes.clone();
         let named = bytes
             .first_chunk()
             .map(|[a, b, c, d]| (ApiKey(i16::from_be_bytes([*a, *b])), i16::from_be_bytes([*c, *d])));
@@ -100,8 +113,7 @@ impl Conversation {
         // Kafka 0.9 takes GSSAPI without a handshake; its first token begins with this byte.
         let token = !known && (self.tokens || (first && bytes.first() == Some(&0x60)));
         self.tokens = token;
-        let mut frame =
-            Frame { direction: Direction::Request, time, body: bytes.len(), bytes: bytes.clone(), head: None, token };
+        frame.token = token;
         if token {
             return frame;
         }
@@ -129,10 +141,8 @@ impl Conversation {
         frame
     }
 
-    fn response(&mut self, time: Duration, bytes: Bytes) -> Exchange {
-        let id = bytes.first_chunk().map(|id| i32::from_be_bytes(*id));
-        let mut response =
-            Frame { direction: Direction::Response, time, body: bytes.len(), bytes, head: None, token: false };
+    fn response(&mut self, mut response: Frame) -> Exchange {
+        let id = response.bytes.first_chunk().map(|id| i32::from_be_bytes(*id));
         let answered = match self.waiting.front() {
             Some(oldest) if oldest.token => Some(0),
             _ => self.waiting.iter().position(|frame| id.is_some() && id == frame.correlation_id()),
@@ -163,6 +173,7 @@ impl Frame {
         let correlation_id = bytes.first_chunk().map_or(0, |id| i32::from_be_bytes(*id));
         let asked = Head { api_key, api_version, correlation_id, client_id: None };
         let mut frame = Self {
+            missing: 0,
             direction: Direction::Response,
             time: Duration::ZERO,
             body: bytes.len(),

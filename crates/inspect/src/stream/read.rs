@@ -158,6 +158,7 @@ fn request(piece: &Piece) -> Frame {
     let complete = alone.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
     let waiting = alone.waiting().next().cloned();
     complete.and_then(|exchange| exchange.request).or(waiting).unwrap_or_else(|| Frame {
+        missing: 0,
         direction: Direction::Request,
         time: Duration::ZERO,
         bytes: piece.bytes.clone(),

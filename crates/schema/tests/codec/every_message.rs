@@ -112,3 +112,52 @@ fn a_message_cut_off_anywhere_is_an_error_with_a_place() {
         }
     }
 }
+
+/// What stands in a JSON form and is a number, text or an id, in the order of the spec.
+fn scalars(json: &Value, fields: &[LayoutField<'_>], out: &mut Vec<String>) {
+    for field in fields {
+        let value = &json[&field.field.json_name];
+        let elements = if let Value::Array(elements) = value { elements.clone() } else { vec![value.clone()] };
+        for element in elements {
+            match element {
+                Value::Object(_) => scalars(&element, &field.fields, out),
+                Value::Bool(value) => out.push(format!("{} {}", field.field.name, u8::from(value))),
+                Value::Number(number) if number.is_i64() => out.push(format!("{} {number}", field.field.name)),
+                Value::String(text) if !matches!(field.field.ty, Type::Bytes | Type::Records) => {
+                    out.push(format!("{} {text}", field.field.name));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scan_shows_what_the_json_has() {
+    for message in &Spec::kafka().messages {
+        for version in message.versions.iter() {
+            let json = message.sample_json(version, 5).unwrap();
+            let wire = message.encode(&json, version).unwrap();
+            let mut seen = Vec::new();
+            let leftover = message.scan(wire.clone(), version, |field, value| {
+                seen.push(match value {
+                    Scalar::Integer(number) => format!("{} {number}", field.name),
+                    Scalar::Text(text) => format!("{} {text}", field.name),
+                    Scalar::Uuid(id) => format!("{} {id}", field.name),
+                    _ => unreachable!(),
+                });
+            });
+            assert_eq!(leftover, Ok(0));
+            let mut expected = Vec::new();
+            scalars(&json, &message.layout(version).unwrap().fields, &mut expected);
+            // Tagged fields come last on the wire.
+            seen.sort();
+            expected.sort();
+            assert_eq!(seen, expected, "{} {version}", message.name);
+            let Some(last) = wire.len().checked_sub(1) else { continue };
+            let cut = wire.slice(..last);
+            let error = message.decode(cut.clone(), version).unwrap_err();
+            assert_eq!(message.scan(cut, version, |_, _| {}).unwrap_err().to_string(), error.to_string());
+        }
+    }
+}

@@ -7,7 +7,7 @@ mod refusals;
 mod versions;
 
 use bytes::Bytes;
-use milena_schema::{Content, LayoutField, Message, Spec, UNKNOWN_TAGGED_FIELDS};
+use milena_schema::{Content, LayoutField, Message, Scalar, Spec, Type, UNKNOWN_TAGGED_FIELDS};
 use milena_wire::{Error, ErrorKind};
 use serde_json::{Value, json};
 

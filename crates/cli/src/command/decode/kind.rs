@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Records,
     /// Files of a broker's log, or the folder of a partition
     Segment,
+    /// A capture of a network, in a pcap or pcapng file
+    Capture,
     /// Frames as JSON lines, as `milena tap` saves them
     Trace,
     /// What members of a group send each other; --blob says which

@@ -1,5 +1,6 @@
 mod annotate;
 mod blob;
+mod capture;
 mod frames;
 mod kind;
 mod part;
@@ -24,6 +25,7 @@ use super::subject::{Shape, Subject, blob_kind, check_version};
 use crate::failure::{Failure, Result};
 use crate::input::BytesInput;
 use crate::output::{self, short, size};
+use capture::Captures;
 use kind::Kind;
 use part::{Printer, Style};
 use records::Records;
@@ -35,6 +37,9 @@ const EXAMPLES: &str = "Examples:
   milena decode wireshark.txt                              frames of both directions, as copied
   milena decode letters-0 --offsets 100..200 --json        a partition, or a file of it
   milena decode data --verify                              all partitions: do the files agree?
+  milena decode session.pcap                               who said what to which broker
+  tcpdump -i any -s 0 -U -w - port 9092 | milena decode -  the same while it happens
+  milena decode session.pcapng --json | jq 'select(.errors != [])'
   milena decode trace.jsonl --compact                      what `milena tap` saved, a line each
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
   milena decode --response --api ApiVersions --version 0 --file answer.bin
@@ -58,6 +63,9 @@ base64 there, and null is not empty; `milena encode` makes the same bytes of it.
 understood is shown as it is with its range, reading goes on behind it, and the exit code is 1;
 bytes behind a message are no error in Kafka, and are named.
 
+Of captures each request is a line with its answer, whatever the port, and what each client did
+follows; --json prints all messages whole. Bytes that are missing are named, and the exit code is 1.
+
 Of log folders every file is shown: batches, indexes, snapshots, checkpoints; records of Kafka's own
 topics with their meaning. --json prints a line for each thing, whose `type` says what it is. Memory
 is bounded by the largest batch, at most 128 MiB as it stands and as much decompressed.
@@ -80,7 +88,8 @@ pub(crate) struct Decode {
     #[command(flatten)]
     subject: Subject,
 
-    /// Record batches and message sets of any magic: the `records` of Produce and Fetch, or a segment file
+    /// Record batches and message sets of any magic: the `records` of Produce and Fetch, or a segment file. With a
+    /// capture: what was produced and fetched
     #[arg(long, conflicts_with_all = ["api", "version"])]
     records: bool,
 
@@ -110,6 +119,9 @@ pub(crate) struct Decode {
 
     #[command(flatten)]
     segments: Segments,
+
+    #[command(flatten)]
+    captures: Captures,
 }
 
 /// How to show what is read.
@@ -159,6 +171,12 @@ impl Decode {
             }
             return segment::run(&paths, self.view, self.segments);
         }
+        if self.is_capture(kind, &paths)? {
+            return capture::run(&paths, self.view, self.captures, self.records);
+        }
+        if self.captures.is_wanted() {
+            return Err(Failure::usage("--port and --summary are for captures").hint("name a pcap or pcapng file"));
+        }
         if self.segments.is_wanted() {
             return Err(Failure::usage("--offsets, --time, --key, --headers-only and --verify are for logs")
                 .hint("name the folder of a partition, or files of it; --as segment takes any file for one"));
@@ -167,6 +185,22 @@ impl Decode {
             self.decode(kind, &told, bytes.into())?;
         }
         Ok(())
+    }
+
+    /// Whether the input is captures, said or seen.
+    fn is_capture(&self, kind: Kind, paths: &[PathBuf]) -> Result<bool> {
+        let seen = match paths {
+            [] => self.input.is_stdin() && (kind == Kind::Capture || capture::is_on_stdin()),
+            paths => paths.iter().all(|path| capture::is_one(path)),
+        };
+        match kind {
+            Kind::Capture if paths.is_empty() && !seen => {
+                Err(Failure::usage("which capture?").hint("name a pcap or pcapng file, or - for stdin"))
+            }
+            Kind::Capture => Ok(true),
+            Kind::Auto | Kind::Records => Ok(seen && self.subject.shape()?.is_none()),
+            _ => Ok(false),
+        }
     }
 
     fn decode(&self, kind: Kind, told: &Told, bytes: Bytes) -> Result {
@@ -197,7 +231,7 @@ impl Decode {
         let style = Style::new(self.view, shape.is_some());
         let told = Told { message: None, frames: Assume::Nothing, style };
         let by_flag = [
-            (self.records, Kind::Records),
+            (self.records && self.kind != Kind::Capture, Kind::Records),
             (self.blob.is_some(), Kind::Blob),
             (self.topic.is_some(), Kind::Topic),
             (matches!(shape, Some(Shape::Message(..))), Kind::Message),

@@ -1,0 +1,238 @@
+//! `decode --as capture`: what clients and brokers said in a capture of a network.
+
+mod contents;
+mod summary;
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufWriter, Read, StdoutLock, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use milena_inspect::capture::{Capture, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture};
+use milena_inspect::conversation::{Direction, Line};
+use serde_json::{Map, Value, json};
+
+use super::View;
+use crate::failure::{Failure, Result};
+use crate::output;
+use summary::Summary;
+
+/// How to read captures.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Captures of a network")]
+pub(super) struct Captures {
+    /// The port of brokers. Without it, Kafka is told by what a connection carries
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+
+    /// Show the clients and what they did, without a line for each exchange
+    #[arg(long, conflicts_with = "annotate")]
+    summary: bool,
+}
+
+impl Captures {
+    /// Whether one of these was asked for.
+    pub(super) fn is_wanted(self) -> bool {
+        self.port.is_some() || self.summary
+    }
+}
+
+/// Whether a file is a capture.
+pub(super) fn is_one(path: &Path) -> bool {
+    let mut first = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && is_capture(&first)
+}
+
+/// Whether a capture comes from stdin. Looks at it without taking it.
+pub(super) fn is_on_stdin() -> bool {
+    io::stdin().lock().fill_buf().is_ok_and(is_capture)
+}
+
+/// Shows captures, one after the other; that of stdin without `paths`.
+pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bool) -> Result {
+    if view.annotate || view.tolerant || view.strict {
+        return Err(Failure::usage("--annotate, --tolerant and --strict are not for captures")
+            .hint("--json shows whole messages; `jq -r .request.frame` and the like take one out"));
+    }
+    let mut show = Show { out: output::stdout(), json: view.json || view.compact, records, captures, exchanges: 0 };
+    let mut unread = Unread::default();
+    if paths.is_empty() {
+        one(io::stdin().lock(), "stdin", &mut show, &mut unread)?;
+    }
+    for path in paths {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
+        one(file, &name, &mut show, &mut unread)?;
+    }
+    unread.verdict()
+}
+
+/// What could not be read.
+#[derive(Default)]
+struct Unread {
+    frames: u64,
+    of: u64,
+    missing: u64,
+    passed: u64,
+    /// The first frame that cannot be read, and why.
+    first: Option<String>,
+    /// Why a file could not be read to its end.
+    failure: Option<Failure>,
+}
+
+impl Unread {
+    fn verdict(self) -> Result {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let mut what = Vec::new();
+        if let Some(first) = self.first {
+            what.push(format!("{} of {} frames cannot be read, the first: {first}", self.frames, self.of));
+        }
+        if self.missing > 0 {
+            what.push(format!("{} of Kafka connections are not in the capture", output::size(self.missing as usize)));
+        }
+        if self.passed > 0 {
+            what.push(format!("{} there belong to no frame that could be told", output::size(self.passed as usize)));
+        }
+        if what.is_empty() { Ok(()) } else { Err(Failure::failed(what.join("; "))) }
+    }
+
+    fn exchange(&mut self, captured: &Captured) {
+        self.of += captured.exchange.request.iter().chain(&captured.exchange.response).count() as u64;
+        self.frames += captured.unread.len() as u64;
+        if let Some((direction, error)) = captured.unread.first() {
+            let (connection, name) = (captured.connection, direction.name());
+            self.first.get_or_insert_with(|| format!("a {name} of connection #{connection}: {error}"));
+        }
+    }
+}
+
+fn one(input: impl Read, name: &str, show: &mut Show, unread: &mut Unread) -> Result {
+    let failed = |error| Failure::failed(format!("cannot read {name}: {error}"));
+    let options = CaptureOptions { port: show.captures.port, ..CaptureOptions::default() };
+    let mut capture = Capture::new(input, options).map_err(failed)?;
+    let mut summary = Summary::default();
+    for event in capture.by_ref() {
+        match event {
+            Ok(Event::Exchange(captured)) => {
+                unread.exchange(&captured);
+                show.exchange(&captured)?;
+            }
+            Ok(Event::Closed(connection)) => {
+                if connection.frames > 0 {
+                    unread.missing += connection.missing;
+                    unread.passed += connection.passed;
+                }
+                if show.json {
+                    show.line(summary::json(&connection))?;
+                } else {
+                    summary.add(*connection);
+                }
+            }
+            Ok(gap) => show.gap(&gap)?,
+            Err(error) => unread.failure = Some(failed(error)),
+        }
+    }
+    let statistics = capture.statistics();
+    if !show.json {
+        let text = summary.render(&statistics, show.exchanges > 0 && !show.captures.summary);
+        show.out.write_all(text.as_bytes())?;
+    }
+    show.out.flush()?;
+    note(name, &statistics);
+    Ok(())
+}
+
+/// Says what was passed over.
+fn note(name: &str, statistics: &CaptureStatistics) {
+    if statistics.cut_off {
+        eprintln!("note: {name} ends inside of a packet");
+    }
+    for (why, count) in &statistics.skipped {
+        let why = match why {
+            Skipped::Link(number) => format!("of link type {number}, which is not known here"),
+            Skipped::Fragment => "fragments of IP packets, which are not put together".to_owned(),
+            Skipped::Headers => "without whole headers of IP and TCP".to_owned(),
+            // Every network has them.
+            _ => continue,
+        };
+        eprintln!("note: {count} of {} packets are {why}", statistics.packets);
+    }
+}
+
+struct Show {
+    out: BufWriter<StdoutLock<'static>>,
+    json: bool,
+    records: bool,
+    captures: Captures,
+    exchanges: u64,
+}
+
+impl Show {
+    fn exchange(&mut self, captured: &Captured) -> Result {
+        self.exchanges += 1;
+        if self.captures.summary {
+            return Ok(());
+        }
+        let Captured { connection, client, broker, exchange, errors, topics, .. } = captured;
+        if self.json {
+            let mut map = Map::new();
+            map.insert("type".to_owned(), json!("exchange"));
+            map.insert("connection".to_owned(), json!(connection));
+            map.insert("client".to_owned(), json!(client.to_string()));
+            map.insert("broker".to_owned(), json!(broker.to_string()));
+            map.extend(exchange.to_json());
+            map.insert("errors".to_owned(), errors.iter().map(|error| error.to_string()).collect());
+            map.insert("topics".to_owned(), json!(topics));
+            return self.line(Value::Object(map));
+        }
+        if self.exchanges == 1 {
+            writeln!(self.out, "{}", output::Paint::stdout().bold(&Line::title()))?;
+        }
+        writeln!(self.out, "{}", Line::new(*connection, exchange, topics.clone(), errors.clone()))?;
+        if self.records {
+            contents::write(exchange, &mut self.out)?;
+        }
+        Ok(())
+    }
+
+    fn gap(&mut self, event: &Event) -> Result {
+        let Event::Gap { connection, direction, time, missing, passed, unknown, .. } = event else { return Ok(()) };
+        let time = milena_inspect::time::format(*time);
+        if self.captures.summary {
+            return Ok(());
+        }
+        if self.json {
+            return self.line(json!({
+                "type": "gap",
+                "connection": connection,
+                "direction": direction.name(),
+                "time": time,
+                "missing": missing,
+                "passed": passed,
+                "unknown": unknown,
+            }));
+        }
+        let who = if *direction == Direction::Request { "client" } else { "broker" };
+        let mut what = Vec::new();
+        if *missing > 0 {
+            what.push(format!("{} not captured", output::size(*missing as usize)));
+        }
+        if *unknown {
+            what.push("an unknown number of bytes not captured".to_owned());
+        }
+        if *passed > 0 {
+            what.push(format!("{} passed over up to the next frame", output::size(*passed as usize)));
+        }
+        let time = time.get(11..26).unwrap_or_default();
+        writeln!(self.out, "{time:<15} {:>5} … from the {who}: {}", format!("#{connection}"), what.join(", "))?;
+        Ok(())
+    }
+
+    fn line(&mut self, json: Value) -> Result {
+        serde_json::to_writer(&mut self.out, &json)?;
+        self.out.write_all(b"\n")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+use std::fmt;
+use std::time::Duration;
+
+use milena_messages::{ApiKey, ErrorCode};
+
+use super::exchange::{Exchange, Remark};
+use super::frame::Frame;
+
+/// Characters of what peers say that are shown.
+const MAX_NAME: usize = 24;
+
+/// Topics that are shown.
+const MAX_TOPICS: usize = 3;
+
+/// An exchange in a line, for eyes: when, on which connection, who, what, how much, how long, and what came of it.
+///
+/// ```
+/// use milena_inspect::conversation::Line;
+/// use milena_messages::{ApiKey, ErrorCode};
+/// use std::time::Duration;
+///
+/// let line = Line {
+///     time: Duration::new(1_709_251_199, 250_001_000),
+///     connection: 3,
+///     client_id: Some("writer".into()),
+///     api: Some((ApiKey::PRODUCE, 9)),
+///     sent: Some(412),
+///     received: Some(66),
+///     latency: Some(Duration::from_micros(1940)),
+///     topics: vec!["letters".into()],
+///     errors: vec![ErrorCode::NOT_LEADER_OR_FOLLOWER],
+///     notes: Vec::new(),
+/// };
+/// let text = "23:59:59.250001    #3 writer               Produce v9                412 B     66 B   1.94 ms  letters  \
+///             NOT_LEADER_OR_FOLLOWER";
+/// assert_eq!(line.to_string(), text);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// When it was asked, since 1970. The time of the day is shown.
+    pub time: Duration,
+    /// Number of the connection.
+    pub connection: u64,
+    /// How the client calls itself.
+    pub client_id: Option<String>,
+    /// The API and the version of the request; `None` when that is not known.
+    pub api: Option<(ApiKey, i16)>,
+    /// Bytes of the request without the size in front; `None` when there is none.
+    pub sent: Option<usize>,
+    /// Bytes of the answer without the size in front; `None` when there is none.
+    pub received: Option<usize>,
+    /// From the request to the answer.
+    pub latency: Option<Duration>,
+    /// Topics that are named.
+    pub topics: Vec<String>,
+    /// What failed.
+    pub errors: Vec<ErrorCode>,
+    /// What else there is to say, each in a few words.
+    pub notes: Vec<String>,
+}
+
+impl Line {
+    /// The line of an exchange in which these topics and errors were found.
+    pub fn new(connection: u64, exchange: &Exchange, topics: Vec<String>, errors: Vec<ErrorCode>) -> Self {
+        let head = exchange.head();
+        let token = |frame: &Frame| frame.is_sasl_token();
+        let mut notes: Vec<String> = exchange.remarks.iter().filter_map(note).collect();
+        for frame in exchange.request.iter().chain(&exchange.response).filter(|frame| frame.missing > 0) {
+            notes.push(format!("{} B of the {} not seen", frame.missing, frame.direction.name()));
+        }
+        if exchange.request.as_ref().is_some_and(token) {
+            notes.retain(|note| note.is_empty());
+            notes.push("a token of SASL".to_owned());
+        }
+        Self {
+            time: exchange.request.as_ref().or(exchange.response.as_ref()).map_or(Duration::ZERO, |frame| frame.time),
+            connection,
+            client_id: head.and_then(|head| head.client_id.as_ref()).map(|id| id.to_string()),
+            api: head.map(|head| (head.api_key, head.api_version)),
+            sent: exchange.request.as_ref().map(Frame::size),
+            received: exchange.response.as_ref().map(Frame::size),
+            latency: exchange.latency(),
+            topics,
+            errors,
+            notes,
+        }
+    }
+
+    /// What stands above such lines.
+    pub fn title() -> String {
+        format!(
+            "{:<15} {:>5} {:<20} {:<22} {:>8} {:>8} {:>9}  TOPICS, ERRORS, NOTES",
+            "TIME", "CONN", "CLIENT", "REQUEST", "SENT", "RECEIVED", "LATENCY"
+        )
+    }
+}
+
+/// Remarks in a few words; some go without saying.
+fn note(remark: &Remark) -> Option<String> {
+    Some(match remark {
+        Remark::NoAnswerWanted => "acks = 0".to_owned(),
+        Remark::NoAnswer => "no answer".to_owned(),
+        Remark::UnknownApi(key) => format!("no release has API key {}", key.0),
+        Remark::UnknownVersion(api, _) => format!("no release has this version, but {}", api.versions()),
+        Remark::Fallback { .. } => "answered at version 0".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = crate::time::format(self.time);
+        let time = time.get(11..26).unwrap_or_default();
+        let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
+        let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
+        let connection = format!("#{}", self.connection);
+        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| shown(id, 20));
+        let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
+        let (sent, received) = (size(self.sent), size(self.received));
+        write!(f, "{time:<15} {connection:>5} {client:<20} {api:<22} {sent:>8} {received:>8} {latency:>9}")?;
+        if !self.topics.is_empty() {
+            let mut topics: Vec<String> =
+                self.topics.iter().take(MAX_TOPICS).map(|name| shown(name, MAX_NAME)).collect();
+            if self.topics.len() > MAX_TOPICS {
+                topics.push(format!("{} more", self.topics.len() - MAX_TOPICS));
+            }
+            write!(f, "  {}", topics.join(", "))?;
+        }
+        if !self.errors.is_empty() {
+            let errors: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+            write!(f, "  {}", errors.join(", "))?;
+        }
+        if !self.notes.is_empty() {
+            write!(f, "  ({})", self.notes.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text of a peer as it may go to a terminal.
+fn shown(text: &str, width: usize) -> String {
+    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut shown: String = chars.by_ref().take(width).collect();
+    if chars.next().is_some() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
+}
+
+/// In at most 8 characters.
+fn bytes(size: usize) -> String {
+    match size {
+        0..=99_999 => format!("{size} B"),
+        100_000..=9_999_999 => format!("{} kB", size / 1000),
+        _ => format!("{} MB", size / 1_000_000),
+    }
+}
+
+/// In at most 9 characters.
+fn latency(latency: Duration) -> String {
+    match latency.as_secs_f64() * 1000.0 {
+        millis if millis < 10.0 => format!("{millis:.2} ms"),
+        millis if millis < 1000.0 => format!("{millis:.1} ms"),
+        millis => format!("{:.2} s", millis / 1000.0),
+    }
+}
