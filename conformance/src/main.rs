@@ -89,6 +89,9 @@ fn obey(order: &Order) -> Result<bool, Box<dyn std::error::Error>> {
                 let old = std::fs::read_to_string(here.join("README.md"))?;
                 let new = report.insert_summary(&old).and_then(|text| traffic.insert_table(&text));
                 refresh(&here.join("README.md"), &new.ok_or("README.md has no place for the summary")?)?;
+                let first = here.join("../README.md");
+                let new = report.insert_brief(&std::fs::read_to_string(&first)?);
+                refresh(&first, &new.ok_or("the first README.md has no place for the figures")?)?;
                 refresh(&here.join("traffic/index.tsv"), &traffic.index())?;
             }
             return Ok(clean);

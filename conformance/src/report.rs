@@ -94,8 +94,22 @@ impl Report {
     }
 }
 
-/// Where the summary stands in a file of Markdown.
-const MARKS: [&str; 2] = ["<!-- summary: written by `cargo xtask conformance` -->\n", "<!-- end of summary -->\n"];
+/// Where the summary stands in `conformance/README.md`.
+const SUMMARY: [&str; 2] = ["<!-- summary: written by `cargo xtask conformance` -->\n", "<!-- end of summary -->\n"];
+/// Where the short form of it stands in the `README.md` of the repository.
+const BRIEF: [&str; 2] = ["<!-- figures: written by `cargo xtask conformance` -->\n", "<!-- end of figures -->\n"];
+
+/// A text of Markdown with a table in the place that is marked for it; `None` when no place is.
+fn insert(text: &str, marks: [&str; 2], table: &str) -> Option<String> {
+    let (before, rest) = text.split_once(marks[0])?;
+    let (_, after) = rest.split_once(marks[1])?;
+    Some([before, marks[0], table, marks[1], after].concat())
+}
+
+fn table<'a>(head: [&str; 2], rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let rows = rows.into_iter().map(|(what, number)| format!("| {what} | {number} |\n"));
+    format!("| {} | {} |\n|---|---|\n", head[0], head[1]) + &rows.collect::<String>()
+}
 
 impl Report {
     /// The figures as a table of Markdown.
@@ -118,21 +132,41 @@ impl Report {
             ("error codes compared", self.errors.to_string()),
             ("vectors by release of Kafka", releases.join(", ")),
         ];
-        let records = self.records.summary();
-        let rows = rows.into_iter().chain(records);
-        let rows = rows.map(|(what, number)| format!("| {what} | {number} |\n"));
-        "| what | number |\n|---|---|\n".to_owned() + &rows.collect::<String>()
+        table(["what", "number"], rows.into_iter().chain(self.records.summary()))
+    }
+
+    /// The figures that matter most, as a table of Markdown.
+    pub fn brief(&self) -> String {
+        let pairs: usize = self.messages.values().map(|message| message.versions.iter().count()).sum();
+        let releases: Vec<_> = self.releases.keys().rev().map(String::as_str).collect();
+        table(
+            ["held against what Apache Kafka's own classes do", "figure"],
+            [
+                ("pairs of message and version that have vectors", format!("{} of {pairs}", self.pairs())),
+                ("vectors of messages, headers and error codes", self.vectors().to_string()),
+                ("record sets", self.records.sum(|outcomes| outcomes.vectors).to_string()),
+                ("releases that wrote them", releases.join(", ")),
+                (
+                    "deliberate [deviations](conformance/deviations.md), each of them met",
+                    self.deviations.len().to_string(),
+                ),
+                ("unexplained differences", self.unexplained.len().to_string()),
+            ],
+        )
     }
 
     fn failures(&self) -> usize {
         self.messages.values().map(|message| message.failures).sum()
     }
 
-    /// A text of Markdown with the summary in the place that is marked for it; `None` when no place is.
+    /// The text of `conformance/README.md` with today's summary in its place; `None` when no place is marked.
     pub fn insert_summary(&self, text: &str) -> Option<String> {
-        let (before, rest) = text.split_once(MARKS[0])?;
-        let (_, after) = rest.split_once(MARKS[1])?;
-        Some([before, MARKS[0], &self.summary(), MARKS[1], after].concat())
+        insert(text, SUMMARY, &self.summary())
+    }
+
+    /// The text of the repository's `README.md` with today's short form in its place; `None` when no place is marked.
+    pub fn insert_brief(&self, text: &str) -> Option<String> {
+        insert(text, BRIEF, &self.brief())
     }
 }
 
