@@ -133,7 +133,7 @@ fn lengths(out: &mut String) {
     }
     out.push_str(
         "</tbody>\n</table>\n<p>Text is UTF-8 of at most 32767 bytes. <span id=\"records\">A field of type \
-         <code>records</code></span> is encoded as bytes; inside are record batches or, from clients before 0.11, messages. \
+         <code>records</code></span> is encoded as bytes; inside are <a href=\"batches.html\">record batches</a> or, from clients before 0.11, messages. \
          One string is never compact: the client id in the <a href=\"headers.html\">request header</a>, so that a broker of \
          any age can read it.</p>\n",
     );

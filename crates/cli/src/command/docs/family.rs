@@ -82,7 +82,8 @@ pub(super) fn overview(site: &Site<'_>) -> String {
          <p>The key of a record in a coordinator’s topic begins with an int16, the number of the record type, and its value \
          with an int16, the version. A record of the KRaft log or of the remote log metadata topic has no key; its value \
          begins with three unsigned varints: the version of the frame, which is 1, the number of the record type, and the \
-         version. What else stands in front of a message is said with it.</p>\n",
+         version. What else stands in front of a message is said with it.</p>\n\
+         <p>How records themselves are laid out, those of users too: <a href=\"batches.html\">Record batches</a>.</p>\n",
     );
     for family in families(site.spec).into_iter().filter(|family| *family != "headers") {
         let file = family_file(family);

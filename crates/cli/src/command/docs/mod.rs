@@ -1,4 +1,5 @@
 mod api;
+mod batch;
 mod encoding;
 mod error;
 mod family;

@@ -10,6 +10,7 @@ use crate::mention::comments;
 pub(super) fn script(site: &Site<'_>) -> String {
     let spec = site.spec;
     let mut entries: Vec<Value> = PARTS.iter().map(|(file, name)| json!([name, "part", file])).collect();
+    entries.push(json!(["Record batches", "part", "batches.html"]));
     for api in &spec.apis {
         entries.push(json!([api.name, format!("API {}", api.key), api_file(&api.name)]));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use milena_schema::{Kind, Message, Spec};
 
 use super::html::{esc, put};
-use super::{api, encoding, error, family, index, proposal, release, search};
+use super::{api, batch, encoding, error, family, index, proposal, release, search};
 use crate::history::api_of;
 use crate::mention::{Piece, pieces};
 
@@ -38,6 +38,7 @@ pub(super) fn files(spec: &Spec) -> BTreeMap<String, String> {
     add("search.js", search::script(&site));
     add("index.html", index::page(&site));
     add("records.html", family::overview(&site));
+    add("batches.html", batch::page(&site));
     add("errors.html", error::page(&site));
     add("releases.html", release::page(&site));
     add("encodings.html", encoding::page(&site));

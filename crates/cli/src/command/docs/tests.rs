@@ -1,9 +1,18 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use milena_schema::{Parser, Spec};
 use roxmltree::{Document, ParsingOptions};
 
+use super::batch;
 use super::site::{api_file, files};
+use crate::example::Role;
+
+/// The reference of the whole protocol, made once for all tests.
+fn kafka() -> &'static BTreeMap<String, String> {
+    static FILES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    FILES.get_or_init(|| files(Spec::kafka()))
+}
 
 /// The pages, parsed as XML: each is well-formed, which HTML itself does not ask for.
 fn parsed(files: &BTreeMap<String, String>) -> BTreeMap<&str, Document<'_>> {
@@ -29,13 +38,13 @@ fn ids<'a>(name: &str, document: &'a Document<'_>) -> BTreeSet<&'a str> {
 
 #[test]
 fn two_runs_give_the_same_files() {
-    assert!(files(Spec::kafka()) == files(&Spec::embedded().unwrap()));
+    assert!(*kafka() == files(&Spec::embedded().unwrap()));
 }
 
 #[test]
 fn every_page_is_well_formed_and_every_link_leads_somewhere() {
-    let files = files(Spec::kafka());
-    let pages = parsed(&files);
+    let files = kafka();
+    let pages = parsed(files);
     let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
     let mut links = 0;
     for (name, page) in &pages {
@@ -57,8 +66,8 @@ fn every_page_is_well_formed_and_every_link_leads_somewhere() {
 
 #[test]
 fn whatever_search_finds_is_there() {
-    let files = files(Spec::kafka());
-    let pages = parsed(&files);
+    let files = kafka();
+    let pages = parsed(files);
     let script = files["search.js"].trim();
     let json = script.strip_prefix("window.milenaSearch=").unwrap().strip_suffix(';').unwrap();
     let list: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -79,8 +88,7 @@ fn whatever_search_finds_is_there() {
 #[test]
 fn every_version_of_every_message_has_its_place() {
     let spec = Spec::kafka();
-    let files = files(spec);
-    let pages = parsed(&files);
+    let pages = parsed(kafka());
     let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
     let mut requests = 0;
     for api in &spec.apis {
@@ -122,4 +130,24 @@ fn text_of_the_spec_stays_text() {
         files["api-evil.html"].contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;quoted&quot;")
     );
     assert!(!files["search.js"].contains('<'));
+}
+
+#[test]
+fn batches_are_told_byte_by_byte_and_as_kafka_lays_them_out() {
+    // The fixed part of a batch is 61 bytes, of a message 26 with magic 1 and 18 with magic 0; the checksum of a message
+    // stands behind its size, that of a batch behind the magic.
+    for (example, first, crc) in [(batch::batch(), 61, 17), (batch::message(1), 26, 12), (batch::message(0), 18, 12)] {
+        let example = example.unwrap();
+        let fields: Vec<_> = example.lines.iter().filter(|line| line.role == Role::Field).collect();
+        let mut at = 0;
+        for line in &fields {
+            assert_eq!(line.range.start, at, "{}", line.name);
+            at = line.range.end;
+        }
+        assert_eq!(at, example.bytes.len());
+        let of = |name: &str| fields.iter().find(|line| line.name == name).unwrap();
+        let start = fields.iter().map(|line| line.range.start).find(|start| *start >= first);
+        assert_eq!((start, of("crc").range.start), (Some(first), crc));
+        assert_eq!(of("value").value, "\"Dear Milena\"");
+    }
 }
