@@ -43,7 +43,8 @@ fn short(message: &Message) -> String {
 
 fn number(message: &Message) -> String {
     match (message.kind, message.key) {
-        (Kind::Key | Kind::Value | Kind::Metadata, Some(key)) => format!(", {} of type {key}", message.kind),
+        (Kind::Key | Kind::Value, Some(key)) => format!(", {} of type {key}", message.kind),
+        (Kind::Metadata, Some(key)) => format!(", type {key}"),
         _ => String::new(),
     }
 }

@@ -73,6 +73,10 @@ pub(super) fn family_file(family: &str) -> String {
 
 /// The name of a family for people: `Group coordinator`.
 pub(super) fn family_title(family: &str) -> String {
+    // There is an API of that name too.
+    if family == "metadata" {
+        return "KRaft metadata".to_owned();
+    }
     let text = family.replace('_', " ");
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
