@@ -28,7 +28,8 @@ fn every_damaged_line_is_answered_and_the_next_goes_on() {
     let mut lines = Vec::new();
     for round in 0..5_000 {
         let mut line = QUESTIONS[round % QUESTIONS.len()].as_bytes().to_vec();
-        for _ in 0..=random.below(3) {
+        // Some stay whole: an answer must not depend on the lines before it.
+        for _ in 0..random.below(4) {
             mutate(&mut line, &mut random);
         }
         line.retain(|byte| *byte != b'\n');
@@ -57,5 +58,5 @@ fn every_damaged_line_is_answered_and_the_next_goes_on() {
             None => panic!("{line}\n{text}"),
         }
     }
-    assert!(good > 100 && bad > 100, "{good} good, {bad} bad: the damage is of no use");
+    assert!(good > 500 && bad > 500, "{good} good, {bad} bad: the damage is of no use");
 }
