@@ -44,9 +44,9 @@
 //!
 //! # What it costs
 //!
-//! A frame is read to its end before it goes on, and its bytes are not copied: neither for the other side nor for the
-//! watcher. Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction
-//! and what comes in one read behind it is held.
+//! A frame is read to its end before it goes on, and its bytes are not copied; those of a small one are, for the watcher.
+//! Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction and what
+//! comes in one read behind it is held.
 
 mod acks;
 mod cap;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::{Buf, Bytes};
 use milena_connection::fault::{Action, Asked};
 use milena_connection::{ConnectionError, FrameBuffer, read_request_header};
-use milena_messages::{ApiKey, RequestHeader};
+use milena_messages::{ApiKey, ByteString, RequestHeader};
 use milena_transport::{Address, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -24,6 +24,9 @@ use crate::{acks, refusal};
 
 /// Requests that may wait for their answers. A broker works on one at a time, so that hundreds are many.
 const MOST_WAITING: usize = 10_000;
+
+/// Frames from this size on are shared with the watcher, which keeps their buffers alive.
+const KEEP_FROM: usize = 64 * 1024;
 
 /// Most segments given to the system at once.
 const SLICES: usize = 64;
@@ -253,10 +256,10 @@ impl Relay {
             api: head.map(|head| head.api),
             version: head.map_or(0, |head| head.version),
             correlation_id: head.map_or(0, |head| head.correlation_id),
-            client_id: header.and_then(|header| header.client_id.clone()),
+            client_id: header.and_then(|header| header.client_id.as_deref()).map(ByteString::from),
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             latency: None,
-            request: frame.clone(),
+            request: kept(frame),
             response: None,
             fault,
         };
@@ -271,7 +274,7 @@ impl Relay {
             }
             exchange.latency = Some(latency);
             exchange.response = Some(match pieces {
-                [whole] => whole.clone(),
+                [whole] => kept(whole),
                 pieces => pieces.concat().into(),
             });
         }
@@ -394,6 +397,12 @@ impl Relay {
 }
 
 type Told = ((Box<Exchange>, Room), Vec<Bytes>, Duration);
+
+/// A frame for the watcher. A small one is copied: as a part of the buffer that it was read into it would keep all of that
+/// alive, which may be a thousand times as much.
+fn kept(frame: &Bytes) -> Bytes {
+    if frame.len() < KEEP_FROM { Bytes::copy_from_slice(frame) } else { frame.clone() }
+}
 
 /// A frame with its size in front.
 fn push(out: &mut VecDeque<Bytes>, pieces: Vec<Bytes>) {

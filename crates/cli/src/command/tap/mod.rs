@@ -241,7 +241,8 @@ impl Watcher {
                 }
                 match why {
                     Some(why) => writeln!(err, "#{connection} closed: {why}"),
-                    None => writeln!(err, "#{connection} closed"),
+                    // Connections come and go.
+                    None => Ok(()),
                 }
             }
             Event::Warning(what) => writeln!(err, "warning: {what}"),

@@ -1,0 +1,120 @@
+//! `milena tap` between the commands of this binary and its broker.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use common::milena;
+use serde_json::Value;
+
+/// A process of this binary, until the end of a test.
+struct Running(Child);
+
+impl Running {
+    fn start(args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milena"));
+        Self(command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn broker() -> (Running, String) {
+    let mut broker = Running::start(&["broker", "--port", "0"]);
+    let mut line = String::new();
+    BufReader::new(broker.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (broker, line.trim().to_owned())
+}
+
+/// A tap, its address, and the rest of its stderr, which has to stay open.
+fn tap(broker: &str, args: &[&str]) -> (Running, String, BufReader<ChildStderr>) {
+    let mut tap = Running::start(&[&["tap", "-b", broker, "--listen", "127.0.0.1:0", "--for", "60s"], args].concat());
+    let mut stderr = BufReader::new(tap.0.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.strip_prefix("listening at ").and_then(|line| line.split(',').next()).unwrap().to_owned();
+    (tap, address, stderr)
+}
+
+fn finish(mut tap: Running) -> Output {
+    let stdout = tap.0.stdout.take().unwrap();
+    let lines: Vec<String> = BufReader::new(stdout).lines().map(Result::unwrap).collect();
+    Output { status: tap.0.wait().unwrap(), stdout: lines.join("\n").into_bytes(), stderr: Vec::new() }
+}
+
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("milena-tap-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn exchanges_are_shown_saved_and_summed_up_and_the_number_asked_for_ends_it() {
+    let (_broker, bootstrap) = broker();
+    let (trace, capture) = (file("a.jsonl"), file("a.pcapng"));
+    let saves = ["--save", trace.to_str().unwrap(), "--save", capture.to_str().unwrap()];
+    let (tap, address, _stderr) =
+        tap(&bootstrap, &[&["--json", "--filter", "api=produce", "--count", "1", "--records"], &saves[..]].concat());
+    assert_eq!(milena(&["topics", "create", "letters", "-b", &address], b"").code, 0);
+    assert_eq!(milena(&["produce", "--topic", "letters", "-b", &address], b"Dear Milena\n").code, 0);
+    let output = finish(tap);
+    assert!(output.status.success());
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!((&lines[0]["api"], &lines[0]["topics"][0]), (&Value::from("Produce"), &Value::from("letters")));
+    assert_eq!(lines[0]["records"][0]["value"], "Dear Milena");
+    assert_eq!(lines[0]["response"]["responses"][0]["partitionResponses"][0]["errorCode"], 0);
+    assert_eq!(lines[1]["summary"]["clients"][0]["software"], concat!("milena ", env!("CARGO_PKG_VERSION")));
+
+    // What was saved is all of it, and the other commands read it.
+    let read = milena(&["decode", trace.to_str().unwrap()], b"");
+    assert_eq!(read.code, 0, "{}", read.stderr);
+    for api in ["ApiVersions", "CreateTopics", "Produce"] {
+        assert!(read.stdout.contains(api), "{api} in {}", read.stdout);
+    }
+    let saved = std::fs::read(&capture).unwrap();
+    assert_eq!(saved[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(saved.windows(11).any(|bytes| bytes == b"Dear Milena"));
+    std::fs::remove_file(trace).unwrap();
+    std::fs::remove_file(capture).unwrap();
+}
+
+#[test]
+fn a_fault_is_named_in_the_line_of_its_victim() {
+    let (_broker, bootstrap) = broker();
+    let (tap, address, _stderr) = tap(&bootstrap, &["--fault", "createtopics: error POLICY_VIOLATION", "--count", "3"]);
+    let refused = milena(&["topics", "create", "letters", "-b", &address], b"");
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("POLICY_VIOLATION"), "{}", refused.stderr);
+    let text = String::from_utf8(finish(tap).stdout).unwrap();
+    let line = text.lines().find(|line| line.contains("CreateTopics v7")).expect(&text);
+    assert!(line.ends_with("letters  POLICY_VIOLATION  [error POLICY_VIOLATION]"), "{line}");
+    assert!(text.contains("CreateTopics        7      1"), "{text}");
+}
+
+#[test]
+fn a_wrong_call_is_said_to_be_one() {
+    for (args, why) in [
+        (&["tap", "--fault", "fetch: explode"][..], "is no action"),
+        (&["tap", "--cap", "produce"], "API=VERSION"),
+        (&["tap", "--filter", "size=3"], "nothing to filter by"),
+        (&["tap", "--save", "a.txt"], ".jsonl or .pcapng"),
+        (&["tap", "--listen", "nowhere"], "the port is missing"),
+        (&["tap", "--tls-cert", "a.pem"], "--tls-key"),
+    ] {
+        let outcome = milena(args, b"");
+        assert_eq!(outcome.code, 2, "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(why), "{args:?}: {}", outcome.stderr);
+    }
+    let outcome = milena(&["tap", "--tls-ca", "/nowhere/ca.pem"], b"");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("/nowhere/ca.pem"), "{}", outcome.stderr);
+}
