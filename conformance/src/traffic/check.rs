@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use milena_messages::ErrorCode;
 use milena_schema::{Api, Spec};
 use milena_wire::Bytes;
@@ -12,8 +14,10 @@ use crate::typed::{Outcome, reencode};
 use crate::vector::to_hex;
 
 const API_VERSIONS: i16 = 18;
+/// A request, or an answer, that a broker passes on inside of its own (KIP-590).
+const ENVELOPE: i16 = 58;
 
-/// A frame that was understood.
+/// A message that was understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Key of the API.
@@ -57,7 +61,7 @@ impl fmt::Display for Strange {
 /// A recording, read.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    /// Each frame that both codecs read, and wrote again.
+    /// Each message that both codecs read, and wrote again: one for a frame, and one more for an envelope.
     pub exchanges: Vec<Exchange>,
     /// What needs a reason.
     pub strange: Vec<Strange>,
@@ -71,6 +75,8 @@ struct Waiting {
     version: i16,
     number: usize,
     quiet: bool,
+    /// The request that came in the envelope.
+    inside: Option<Box<Waiting>>,
 }
 
 /// Requests of one connection by correlation id, and the number of the last that was answered.
@@ -95,6 +101,8 @@ impl Fault {
         Strange { client: recording.client.clone(), broker: recording.broker.clone(), message, version, what, detail }
     }
 }
+
+type Checked<T> = Result<T, Box<Fault>>;
 
 /// What both codecs made of a message.
 struct Understood {
@@ -131,49 +139,55 @@ impl Conversation {
         conversation
     }
 
-    fn request(&mut self, line: &mut Line, frame: &Frame) -> Result<(), Box<Fault>> {
-        let bytes = &frame.bytes;
+    fn request(&mut self, line: &mut Line, frame: &Frame) -> Checked<()> {
+        line.asked += 1;
+        let (correlation, mut waiting, outcome) = self.asked(&frame.bytes)?;
+        waiting.number = line.asked;
+        let message = name(waiting.api, Direction::Request);
+        let version = waiting.version;
+        if line.waiting.insert(correlation, waiting).is_some() {
+            return Err(fault(&message, version, "correlation id used twice", correlation.to_string()));
+        }
+        outcome
+    }
+
+    /// A request: its correlation id, what waits for the answer, and what is strange about it.
+    fn asked(&mut self, bytes: &Bytes) -> Checked<(i32, Waiting, Checked<()>)> {
         let nothing = |what: &str| fault("RequestHeader", -1, what, to_hex(bytes));
         let [k1, k2, v1, v2, c1, c2, c3, c4] = *bytes.first_chunk::<8>().ok_or_else(|| nothing("no header"))?;
         let version = i16::from_be_bytes([v1, v2]);
         let api = Spec::kafka().api(i16::from_be_bytes([k1, k2])).ok_or_else(|| nothing("no such API"))?;
-        line.asked += 1;
-        let (number, correlation) = (line.asked, i32::from_be_bytes([c1, c2, c3, c4]));
-        let mut waiting = Waiting { api, version, number, quiet: false };
-
+        let mut waiting = Waiting { api, version, number: 0, quiet: false, inside: None };
         let header = understand("RequestHeader", api.request_header_version(version), bytes);
         let outcome = header.and_then(|header| {
             let body = bytes.slice(bytes.len() - header.leftover..);
             let body = understand(&name(api, Direction::Request), version, &body)?;
             let is_quiet = |(field, value): &(String, i64)| body.json.get(field).is_some_and(|found| found == value);
             waiting.quiet = api.unanswered.as_ref().is_some_and(is_quiet);
-            self.count(api, version, frame.direction, &body)
+            if let Some(inside) = letter(api, &body.json, "requestData") {
+                let (_, inside, outcome) = self.asked(&inside)?;
+                waiting.inside = Some(Box::new(inside));
+                outcome?;
+            }
+            self.count(api, version, Direction::Request, &body)
         });
-        if line.waiting.insert(correlation, waiting).is_some() {
-            return Err(fault(
-                &name(api, frame.direction),
-                version,
-                "correlation id used twice",
-                correlation.to_string(),
-            ));
-        }
-        outcome
+        Ok((i32::from_be_bytes([c1, c2, c3, c4]), waiting, outcome))
     }
 
-    fn response(&mut self, line: &mut Line, frame: &Frame) -> Result<(), Box<Fault>> {
+    fn response(&mut self, line: &mut Line, frame: &Frame) -> Checked<()> {
         let bytes = &frame.bytes;
         let nothing = |what: &str| fault("ResponseHeader", -1, what, to_hex(bytes));
         let correlation = i32::from_be_bytes(*bytes.first_chunk().ok_or_else(|| nothing("no header"))?);
         let waiting = line.waiting.remove(&correlation).ok_or_else(|| nothing("no request"))?;
-        let (api, mut version) = (waiting.api, waiting.version);
         line.answered = line.answered.max(waiting.number);
+        self.answered(&waiting, bytes)
+    }
+
+    fn answered(&mut self, waiting: &Waiting, bytes: &Bytes) -> Checked<()> {
+        let (api, mut version) = (waiting.api, waiting.version);
         if waiting.quiet {
-            return Err(fault(
-                &name(api, frame.direction),
-                version,
-                "an answer where none was asked for",
-                to_hex(bytes),
-            ));
+            let message = name(api, Direction::Response);
+            return Err(fault(&message, version, "an answer where none was asked for", to_hex(bytes)));
         }
         let header = understand("ResponseHeader", api.response_header_version(version), bytes)?;
         let body = bytes.slice(bytes.len() - header.leftover..);
@@ -182,10 +196,13 @@ impl Conversation {
             version = 0;
         }
         let body = understand(&name(api, Direction::Response), version, &body)?;
-        self.count(api, version, frame.direction, &body)
+        if let (Some(inside), Some(waiting)) = (letter(api, &body.json, "responseData"), &waiting.inside) {
+            self.answered(waiting, &inside)?;
+        }
+        self.count(api, version, Direction::Response, &body)
     }
 
-    fn count(&mut self, api: &Api, version: i16, direction: Direction, body: &Understood) -> Result<(), Box<Fault>> {
+    fn count(&mut self, api: &Api, version: i16, direction: Direction, body: &Understood) -> Checked<()> {
         let message = &name(api, direction);
         let sets = read_sets(&body.json).map_err(|error| fault(message, version, "records", error))?;
         let Counts { batches, records, cut } = sets;
@@ -199,6 +216,12 @@ impl Conversation {
             count => Err(fault(message, version, &format!("{count} bytes left over"), String::new())),
         }
     }
+}
+
+/// The frame that an envelope holds, if it is one and holds any.
+fn letter(api: &Api, json: &Value, field: &str) -> Option<Bytes> {
+    let text = json.get(field).filter(|_| api.key == ENVELOPE)?.as_str()?;
+    STANDARD.decode(text).ok().map(Bytes::from)
 }
 
 /// The schema name of a message.
@@ -215,7 +238,7 @@ fn fault(message: &str, version: i16, what: &str, detail: String) -> Box<Fault> 
 }
 
 /// Reads a message by both codecs, which have to agree, and writes it again, which has to give the same bytes.
-fn understand(message: &str, version: i16, bytes: &Bytes) -> Result<Understood, Box<Fault>> {
+fn understand(message: &str, version: i16, bytes: &Bytes) -> Checked<Understood> {
     let fail = |what: &str, detail: String| fault(message, version, what, format!("{detail}; {}", to_hex(bytes)));
     let refused = |error: milena_wire::Error| fail("cannot be read", error.to_string());
     let layout = Spec::kafka().message(message).map_err(|error| fail("no such message", error.to_string()))?;

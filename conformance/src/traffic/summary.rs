@@ -95,9 +95,14 @@ pub fn run_traffic(dir: &Path) -> Result<TrafficReport, Error> {
 }
 
 impl TrafficReport {
-    /// Frames that both codecs read and wrote again, of all.
-    pub fn understood(&self) -> (usize, usize) {
-        (self.sum(|row| row.understood), self.sum(|row| row.frames))
+    /// Messages that both codecs read and wrote again: one for a frame, and one more for an envelope.
+    pub fn understood(&self) -> usize {
+        self.sum(|row| row.understood)
+    }
+
+    /// All frames.
+    pub fn frames(&self) -> usize {
+        self.sum(|row| row.frames)
     }
 
     /// Pairs of API and version in both directions.
@@ -163,9 +168,9 @@ impl TrafficReport {
             text,
             "| all: {apis} APIs | | {connections} | {frames} | {pairs} | {batches} | {records} |
 
-Frames that both codecs read and wrote again: {}. Requests without an answer, because they asked for none or the client
-left: {}. Record sets in answers that end in the middle of a batch, as they may: {}. Frames that are odd in a way that is
-listed: {}.",
+Messages that both codecs read and wrote again, one for a frame and one more for an envelope: {}. Requests without an
+answer, because they asked for none or the client left: {}. Record sets in answers that end in the middle of a batch, as
+they may: {}. Frames that are odd in a way that is listed: {}.",
             self.sum(|row| row.understood),
             self.sum(|row| row.unanswered),
             self.sum(|row| row.cut),
@@ -186,12 +191,12 @@ impl fmt::Display for TrafficReport {
         for id in self.stale() {
             writeln!(f, "no longer occurs: {id}")?;
         }
-        let (understood, frames) = self.understood();
+        let (understood, frames) = (self.understood(), self.frames());
         let (recordings, pairs, records) = (self.rows.len(), self.pairs(), self.records());
         let strange = self.unexplained.len();
         write!(
             f,
-            "{recordings} recordings, {understood} of {frames} frames, {pairs} pairs, {records} records, {strange} unexplained"
+            "{recordings} recordings, {frames} frames, {understood} messages understood, {pairs} pairs, {records} records, {strange} unexplained"
         )
     }
 }

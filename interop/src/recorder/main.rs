@@ -8,6 +8,7 @@
 //! the form that `conformance/traffic/` has: see `conformance/README.md`. It ends with its standard input, or when it is
 //! killed. Bytes are passed on as they are, whether or not they are frames.
 
+mod filter;
 mod frame;
 mod relay;
 mod time;
@@ -16,20 +17,23 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use relay::{Log, serve};
 
-const USAGE: &str = "usage: milena-record --listen HOST:PORT --to HOST:PORT --out FILE
+const USAGE: &str = "usage: milena-record (--listen HOST:PORT --to HOST:PORT)... --out FILE [--keep N]
 
-Passes on what comes in at --listen to the broker at --to, and appends a line of JSON for each frame to FILE. Ends with its
-standard input.";
+Passes on what comes in at each --listen to the broker at the --to behind it, and appends a line of JSON for each frame to
+FILE. Ends with its standard input.
 
+  --keep N  write only the first N requests of each API and version on a connection, with their answers";
+
+#[derive(Debug)]
 struct Options {
-    listen: SocketAddr,
-    to: SocketAddr,
+    routes: Vec<(SocketAddr, SocketAddr)>,
     out: String,
+    keep: Option<usize>,
 }
 
 fn main() -> ExitCode {
@@ -55,32 +59,38 @@ fn main() -> ExitCode {
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let (mut listen, mut to, mut out) = (None, None, None);
+    let (mut listen, mut routes, mut out, mut keep) = (None, Vec::new(), None, None);
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let value = args.next().ok_or_else(|| format!("{arg} takes a value"))?;
         let address = || value.parse().map_err(|_| format!("{arg} takes an IP address and a port, not {value}"));
         match arg.as_str() {
-            "--listen" => listen = Some(address()?),
-            "--to" => to = Some(address()?),
+            "--listen" if listen.is_none() => listen = Some(address()?),
+            "--to" => routes.push((listen.take().ok_or("--to comes behind --listen")?, address()?)),
             "--out" => out = Some(value.clone()),
+            "--keep" => keep = Some(value.parse().map_err(|_| format!("--keep takes a number, not {value}"))?),
+            "--listen" => return Err("--to is missing between two of --listen".into()),
             _ => return Err(format!("there is no option {arg}")),
         }
     }
-    Ok(Options { listen: listen.ok_or("no --listen")?, to: to.ok_or("no --to")?, out: out.ok_or("no --out")? })
+    if listen.is_some() || routes.is_empty() {
+        return Err("each --listen takes a --to, and there has to be one".into());
+    }
+    Ok(Options { routes, out: out.ok_or("no --out")?, keep })
 }
 
 fn run(options: &Options) -> io::Result<()> {
-    let listener = TcpListener::bind(options.listen)?;
     let out = File::options().create(true).append(true).open(&options.out)?;
-    let log = Arc::new(Mutex::new(Log::new(out)));
-    eprintln!("{} passes on to {}; frames go to {}", listener.local_addr()?, options.to, options.out);
-    let (shared, to) = (Arc::clone(&log), options.to);
-    thread::spawn(move || serve(&listener, to, &shared));
+    let log = Arc::new(Log::new(out, options.keep));
+    for (listen, to) in &options.routes {
+        let listener = TcpListener::bind(listen)?;
+        eprintln!("{} passes on to {to}; frames go to {}", listener.local_addr()?, options.out);
+        let (log, to) = (Arc::clone(&log), *to);
+        thread::spawn(move || serve(&listener, to, &log));
+    }
     // Until whoever started this closes it.
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
-    let frames = log.lock().map_or(0, |log| log.frames());
-    eprintln!("{frames} frames");
+    eprintln!("{} frames", log.frames());
     Ok(())
 }
 
@@ -94,10 +104,24 @@ mod tests {
 
     #[test]
     fn options_are_read_and_what_lacks_is_named() {
-        let options = parsed(&["--listen", "127.0.0.1:1", "--to", "127.0.0.1:2", "--out", "file"]).unwrap();
-        assert_eq!((options.listen.port(), options.to.port(), &*options.out), (1, 2, "file"));
-        assert!(parsed(&["--listen", "127.0.0.1:1", "--to", "127.0.0.1:2"]).is_err());
-        assert!(parsed(&["--listen", "somewhere"]).is_err());
-        assert!(parsed(&["--fast", "1"]).is_err());
+        let port = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let one = ["--listen", "127.0.0.1:1", "--to", "127.0.0.1:2"];
+        let options = parsed(&[&one[..], &["--out", "file"]].concat()).unwrap();
+        assert_eq!((&options.routes[..], &*options.out, options.keep), (&[(port(1), port(2))][..], "file", None));
+        let two = parsed(&[&one[..], &one[..], &["--keep", "3", "--out", "file"]].concat()).unwrap();
+        assert_eq!((two.routes.len(), two.keep), (2, Some(3)));
+        for bad in [
+            &one[..],
+            &["--out", "file"],
+            &["--listen", "127.0.0.1:1", "--out", "file"],
+            &["--to", "127.0.0.1:2", "--out", "file"],
+            &["--listen", "127.0.0.1:1", "--listen", "127.0.0.1:1", "--to", "127.0.0.1:2", "--out", "file"],
+            &["--listen", "somewhere"],
+            &["--keep", "few"],
+            &["--fast", "1"],
+            &["--out"],
+        ] {
+            assert!(parsed(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -8,13 +9,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
+use crate::filter::Filter;
 use crate::frame::Frames;
 use crate::time::now;
 
-/// The file of frames.
+/// The file of frames, and what goes into it.
 pub(crate) struct Log {
-    out: File,
-    frames: u64,
+    out: Mutex<File>,
+    keep: Option<usize>,
+    connections: AtomicU64,
+    frames: AtomicU64,
 }
 
 /// Who speaks, to whom, and on which connection.
@@ -23,57 +27,63 @@ struct Line {
     connection: u64,
     client: SocketAddr,
     broker: SocketAddr,
-    direction: &'static str,
+    is_request: bool,
 }
 
 impl Log {
-    pub(crate) fn new(out: File) -> Self {
-        Self { out, frames: 0 }
+    /// With `keep`, only so many requests of each API and version are written for a connection, with their answers.
+    pub(crate) fn new(out: File, keep: Option<usize>) -> Self {
+        Self { out: Mutex::new(out), keep, connections: AtomicU64::new(0), frames: AtomicU64::new(0) }
     }
 
     pub(crate) fn frames(&self) -> u64 {
-        self.frames
+        self.frames.load(Ordering::Relaxed)
     }
 
-    fn write(&mut self, line: Line, frame: &[u8]) -> io::Result<()> {
+    fn write(&self, line: Line, filter: &Mutex<Filter>, frame: &[u8]) -> io::Result<()> {
+        let mut filter = filter.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(if line.is_request { filter.takes_request(frame) } else { filter.takes_response(frame) }) {
+            return Ok(());
+        }
         let json = json!({
             "time": now(),
             "connection": line.connection,
             "client": line.client.to_string(),
             "broker": line.broker.to_string(),
-            "direction": line.direction,
+            "direction": if line.is_request { "request" } else { "response" },
             "frame": STANDARD.encode(frame),
         });
-        self.frames += 1;
+        self.frames.fetch_add(1, Ordering::Relaxed);
         // In one piece, so that a kill leaves whole lines.
-        self.out.write_all(format!("{json}\n").as_bytes())
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{json}\n").as_bytes())
     }
 }
 
 /// Takes connections for as long as the process lives.
-pub(crate) fn serve(listener: &TcpListener, to: SocketAddr, log: &Arc<Mutex<Log>>) {
-    for (connection, client) in (1..).zip(listener.incoming()) {
-        let outcome = client.and_then(|client| relay(client, to, connection, log));
-        if let Err(error) = outcome {
-            eprintln!("connection {connection}: {error}");
+pub(crate) fn serve(listener: &TcpListener, to: SocketAddr, log: &Arc<Log>) {
+    for client in listener.incoming() {
+        if let Err(error) = client.and_then(|client| relay(client, to, log)) {
+            eprintln!("to {to}: {error}");
         }
     }
 }
 
-fn relay(client: TcpStream, to: SocketAddr, connection: u64, log: &Arc<Mutex<Log>>) -> io::Result<()> {
+fn relay(client: TcpStream, to: SocketAddr, log: &Arc<Log>) -> io::Result<()> {
     let broker = TcpStream::connect(to)?;
     client.set_nodelay(true)?;
     broker.set_nodelay(true)?;
-    let request = Line { connection, client: client.peer_addr()?, broker: to, direction: "request" };
-    let response = Line { direction: "response", ..request };
+    let connection = log.connections.fetch_add(1, Ordering::Relaxed) + 1;
+    let request = Line { connection, client: client.peer_addr()?, broker: to, is_request: true };
+    let response = Line { is_request: false, ..request };
+    let filter = Arc::new(Mutex::new(Filter::new(log.keep)));
     let (requests, responses) = ((client.try_clone()?, broker.try_clone()?), (broker, client));
     for ((from, into), line) in [(requests, request), (responses, response)] {
-        let log = Arc::clone(log);
+        let (log, filter) = (Arc::clone(log), Arc::clone(&filter));
         thread::spawn(move || {
-            if let Err(error) = pass(&from, &into, line, &log) {
+            if let Err(error) = pass(&from, &into, line, &filter, &log) {
                 // Clients that go without a word are everyday life.
                 if error.kind() != io::ErrorKind::ConnectionReset && error.kind() != io::ErrorKind::BrokenPipe {
-                    eprintln!("connection {connection}, {}: {error}", line.direction);
+                    eprintln!("connection {connection}: {error}");
                 }
             }
             // The other side learns that no more comes; a socket that is closed already needs no telling.
@@ -84,7 +94,7 @@ fn relay(client: TcpStream, to: SocketAddr, connection: u64, log: &Arc<Mutex<Log
     Ok(())
 }
 
-fn pass(mut from: &TcpStream, mut into: &TcpStream, line: Line, log: &Mutex<Log>) -> io::Result<()> {
+fn pass(mut from: &TcpStream, mut into: &TcpStream, line: Line, filter: &Mutex<Filter>, log: &Log) -> io::Result<()> {
     let mut frames = Frames::default();
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -92,12 +102,13 @@ fn pass(mut from: &TcpStream, mut into: &TcpStream, line: Line, log: &Mutex<Log>
         if count == 0 {
             return Ok(());
         }
+        let was_foreign = frames.is_foreign();
         // Before it is passed on: an answer must not be written down before its request.
         for frame in frames.push(&buffer[..count]) {
-            log.lock().unwrap_or_else(PoisonError::into_inner).write(line, &frame)?;
+            log.write(line, filter, &frame)?;
         }
-        if frames.is_foreign() {
-            eprintln!("connection {}, {}: no frames", line.connection, line.direction);
+        if frames.is_foreign() && !was_foreign {
+            eprintln!("connection {}: no frames, but passed on", line.connection);
         }
         into.write_all(&buffer[..count])?;
     }

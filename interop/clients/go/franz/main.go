@@ -1,6 +1,6 @@
 // As many APIs as franz-go has: topics, records, groups, transactions, administration.
 //
-//	go run . BOOTSTRAP [RELEASE]
+//	go run ./franz BOOTSTRAP [RELEASE]
 //
 // With RELEASE, such as v1.0, it speaks the versions that a client of that release of Kafka would. Exits with 0 if all round trips were right. Steps for which the broker is too old are skipped, and told as such.
 package main
@@ -37,7 +37,7 @@ type tour struct {
 
 func main() {
 	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: go run . BOOTSTRAP [RELEASE]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./franz BOOTSTRAP [RELEASE]")
 		os.Exit(2)
 	}
 	versions := kversion.Stable()
