@@ -21,13 +21,14 @@ A line is a field: its name in JSON, its type (`?` where it may be null, `[]` fo
 versions that have it, then `tag N` (only written when it is not the default), the default if it is
 not 0, false or empty, `ignorable` (dropped in silence where the version lacks it), and `key` (the
 array is indexed by it). FIRST and LAST are the releases of Apache Kafka between which a version was
-there; `-` is the newest we know. HEADER is the version of the header in front.";
+there; `-` is the newest we know. For records they say when it was defined; some bytes are
+older than that. HEADER is the version of the header in front.";
 
 /// Show the layout of a message as a tree, at one version or all of them
 ///
 /// Names a message such as FetchRequest, or an API such as Fetch for both its request and its response. Each field comes
-/// with type, versions, default and meaning, and each version with its header and the releases of Kafka that have it. All 292 messages of the protocol are known, with those that Kafka keeps inside
-/// of records and files.
+/// with type, versions, default and meaning; each version with its header and the releases of Kafka that have it. All 292
+/// messages of the protocol are known, with those that Kafka keeps inside of records and files.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Describe {

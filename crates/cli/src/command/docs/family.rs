@@ -84,7 +84,9 @@ pub(super) fn overview(site: &Site<'_>) -> String {
          with an int16, the version. A record of the KRaft log or of the remote log metadata topic has no key; its value \
          begins with three unsigned varints: the version of the frame, which is 1, the number of the record type, and the \
          version. What else stands in front of a message is said with it.</p>\n\
-         <p>How records themselves are laid out, those of users too: <a href=\"batches.html\">Record batches</a>.</p>\n",
+         <p>How records themselves are laid out, those of users too: <a href=\"batches.html\">Record batches</a>.</p>\n\
+         <p>The releases named with a version are those that define it as a message. Some bytes are older than their \
+         definition: Kafka wrote them by hand before.</p>\n",
     );
     for family in families(site.spec).into_iter().filter(|family| *family != "headers") {
         let file = family_file(family);
