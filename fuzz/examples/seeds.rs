@@ -17,6 +17,7 @@ fn main() -> io::Result<()> {
     seeds.codecs(&fs::read_to_string(root.join("../crates/records/tests/vectors/codecs.txt"))?)?;
     seeds.messages(&fs::read_to_string(root.join("../conformance/vectors/first.txt"))?)?;
     seeds.specs(&root.join("../spec"))?;
+    seeds.inspect()?;
     seeds.by_hand()
 }
 
@@ -93,6 +94,75 @@ impl Seeds {
                     self.write("spec", &name, &text.as_bytes()[..end])?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn inspect(&self) -> io::Result<()> {
+        let request = bytes("00120000000000010004 72756e65".replace(' ', "").as_str());
+        let answer = bytes("00000001000000000000");
+        let handshake = bytes("00110000 00000001 ffff 0005 504c41494e".replace(' ', "").as_str());
+        let produce = bytes("00000003 00000001 ffff ffff 0000 000003e8 00000000".replace(' ', "").as_str());
+        let sized = |frame: &[u8]| [&(frame.len() as i32).to_be_bytes(), frame].concat();
+        let both = [sized(&request), sized(&answer)].concat();
+        self.write("inspect_stream", "both", &both)?;
+        self.write("inspect_stream", "answer", &sized(&answer))?;
+        self.write("inspect_stream", "request", &request)?;
+        self.write("inspect_stream", "cut-off", &both[..both.len() - 3])?;
+        self.write("inspect_stream", "tokens", &[sized(&handshake), sized(b"\0user\0secret"), sized(b"")].concat())?;
+        self.write("inspect_stream", "http", b"GET / HTTP/1.1\r\n\r\n")?;
+        // The lowest bit is the direction, the others are the length.
+        let step = |frame: &[u8], answer: u8| [&[(frame.len() as u8) << 1 | answer], frame].concat();
+        self.write("inspect_conversation", "both", &[step(&request, 0), step(&answer, 1)].concat())?;
+        self.write("inspect_conversation", "acks-0", &step(&produce, 0))?;
+        let tokens = [step(&handshake, 0), step(b"\0user\0secret", 0), step(b"", 1), step(&request, 0)].concat();
+        self.write("inspect_conversation", "tokens", &tokens)?;
+        for (name, text) in [
+            ("plain", "0000000e 0012 0000"),
+            ("xxd", "00000000: 0012 ff61                                ...a\n"),
+            ("hexdump", "00000000  00 12 ff 61                                       |...a|\n*\n00000020\n"),
+            ("words", "0000000 0012 61ff\n0000004\n"),
+            ("od", "0000000 00 12 ff 61\n0000004\n"),
+            ("tcpdump", "IP a > b\n\t0x0000:  0012 ff61                                ...a\n"),
+            ("wireshark", "0000   00 12 ff 61                                       ...a\n"),
+            ("array", "/* packet */ char p[] = { 0x00, 0x12 }; // end"),
+            ("numbers", "[0, 18, -1]"),
+            ("base64", "ABL/YQ=="),
+            ("python", "b'\\x00\\x12abc\\n'"),
+            ("octal", "\\0\\022\\377"),
+            ("java", "\"\\u0000\\u00ff\""),
+        ] {
+            self.write("inspect_text", name, text.as_bytes())?;
+        }
+        let line = r#"{"time":"2024-05-01T12:30:59.25Z","connection":1,"direction":"request","frame":"ABIAAA=="}"#;
+        self.write("inspect_trace", "line", line.as_bytes())?;
+        self.write("inspect_trace", "two", format!("{line}\n\n{line}\n").as_bytes())?;
+        for (name, hex) in [
+            ("subscription", "0001 00000001 0001 74 ffffffff 00000001 0001 74 00000001 00000005"),
+            ("assignment", "0000 00000001 0001 74 00000001 00000005 ffffffff"),
+            ("connect", "0002 0008 687474703a2f2f61 0000000000000007 ffffffff"),
+            ("connect-assignment", "0001 0000 0001 6c 0001 75 0000000000000007 00000000 ffffffff 00000000"),
+            ("sticky", "00000001 0001 74 00000001 00000000 00000005"),
+            ("streams", "00000001 00000000000000000000000000000001 00000000 00000000"),
+        ] {
+            self.write("inspect_blob", name, &bytes(&hex.replace(' ', "")))?;
+        }
+        for (name, hex) in [
+            ("offset", "00 0c 0001 0001 67 0001 74 00000003 0003 000000000000002a 00000007 0000 000001a22bc9b40b"),
+            ("group", "00 05 0002 0001 67 0003 0001 63 00000001 ffff ffff 0000000000000001 00000000"),
+            (
+                "redpanda",
+                "00 05 0002 0001 67 0000 0001 63 00000001 ffff ffff 00000001 0000 0001 6d 0000 0000 00000001 00000000 00000000",
+            ),
+            ("transaction", "01 06 0000 0002 7478"),
+            ("share", "02 19 0000 0001 73 00000000000000000000000000000007 00000001"),
+            ("topic", "03 00 01 02 00 02 74 00000000000000000000000000000007 00"),
+            (
+                "remote",
+                "04 00 01 02 00 02 74 00000000000000000000000000000007 00000003 00 00000001 0000000000000001 02 00",
+            ),
+        ] {
+            self.write("inspect_topic", name, &bytes(&hex.replace(' ', "")))?;
         }
         Ok(())
     }

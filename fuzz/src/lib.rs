@@ -4,11 +4,13 @@
 //! `fuzz_targets/` hand them to libFuzzer. See `README.md`.
 
 mod connection;
+mod inspect;
 mod message;
 mod records;
 mod text;
 
 pub use connection::{connection, headers};
+pub use inspect::{inspect_blob, inspect_conversation, inspect_stream, inspect_text, inspect_topic, inspect_trace};
 pub use message::{json, message, pair, schema};
 pub use records::{codec_gzip, codec_lz4, codec_snappy, codec_zstd, codecs, legacy, records_read, records_write};
 pub use text::{spec, text};
@@ -17,7 +19,7 @@ pub use text::{spec, text};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its binary and of its folder of seeds.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 21] = [
     ("records_read", records_read),
     ("records_write", records_write),
     ("codecs", codecs),
@@ -33,4 +35,10 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("spec", spec),
     ("text", text),
     ("legacy", legacy),
+    ("inspect_text", inspect_text),
+    ("inspect_stream", inspect_stream),
+    ("inspect_conversation", inspect_conversation),
+    ("inspect_trace", inspect_trace),
+    ("inspect_blob", inspect_blob),
+    ("inspect_topic", inspect_topic),
 ];

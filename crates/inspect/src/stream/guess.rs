@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::entity;
 
 /// A frame above this is not guessed at: it is read by some 370 layouts.
-const MAX_FRAME: usize = 1 << 20;
+const MAX_FRAME: usize = 128 << 10;
 
 /// Guesses that are kept.
 const KEPT: usize = 5;
@@ -25,7 +25,7 @@ pub struct Guess {
 }
 
 /// Tries the layouts of all responses on a frame without its size, and gives the best of those that read it to its last
-/// byte. Nothing in a response says what it is: this is a guess, with its reasons.
+/// byte. Nothing in a response says what it is: this is a guess, with its reasons. Frames above 128 KiB are not guessed at.
 pub fn guess(frame: &Bytes) -> Vec<Guess> {
     if frame.len() > MAX_FRAME {
         return Vec::new();

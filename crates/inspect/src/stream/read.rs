@@ -9,8 +9,8 @@ use super::guess::{Guess, guess};
 use super::split::{Piece, is_request, split};
 use crate::conversation::{Conversation, Direction, Frame, Remark};
 
-/// Frames of a stream that are guessed at; a long stream of answers alone is better named by its owner.
-const MAX_GUESSES: usize = 100;
+/// Bytes of a stream that are guessed at; a long stream of answers alone is better named by its owner.
+const MAX_GUESSED: usize = 1 << 20;
 
 /// What the caller knows of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn read(bytes: &Bytes, assume: Assume) -> Vec<Found> {
     let pieces = match assume {
         Assume::Responses(..) => split(bytes, |_| true),
         // A response alone, without size, begins with an id that can be any number.
-        Assume::Nothing => split(bytes, |bytes| is_request(bytes) || !guess(&Bytes::copy_from_slice(bytes)).is_empty()),
+        Assume::Nothing => split(bytes, |_| is_request(bytes) || !guess(bytes).is_empty()),
         Assume::Requests => split(bytes, is_request),
     };
     match assume {
@@ -92,6 +92,7 @@ fn mixed(pieces: &[Piece]) -> Vec<Found> {
 #[derive(Default)]
 struct Mixed {
     conversation: Conversation,
+    /// Bytes guessed at so far.
     guessed: usize,
 }
 
@@ -121,12 +122,17 @@ impl Mixed {
             found.notes.push(Remark::SaslToken.to_string());
             return found;
         }
-        let guesses = if self.guessed < MAX_GUESSES { guess(&piece.bytes) } else { Vec::new() };
-        self.guessed += 1;
+        let guesses = if self.guessed <= MAX_GUESSED { guess(&piece.bytes) } else { Vec::new() };
+        self.guessed += piece.bytes.len();
         match guesses.first() {
             Some(best) => {
-                let found = response(piece, best.api_key, best.versions.max());
-                Found { reading: Reading::Guess(guesses), ..found }
+                let version = best.versions.max();
+                let Found { range, size, mut frame, .. } = response(piece, best.api_key, version);
+                // An ApiVersions that was refused was guessed at the version that reads it, whatever was asked.
+                if let Some(head) = &mut frame.head {
+                    head.api_version = version;
+                }
+                Found { range, size, frame, reading: Reading::Guess(guesses), notes: Vec::new() }
             }
             // It names an API, but is broken further behind.
             None if is_request(&piece.bytes) => found(piece, frame, Reading::Request),

@@ -143,7 +143,7 @@ struct View {
     #[arg(long, short, conflicts_with = "annotate")]
     compact: bool,
 
-    /// Print JSON, which is the default but with --annotate
+    /// Print JSON, which is the default with --message, --request and --response
     #[arg(long)]
     json: bool,
 }

@@ -24,7 +24,7 @@ pub(in crate::command::decode) struct Segments {
     #[arg(long, value_name = "A..B", value_parser = times)]
     time: Option<Range<i64>>,
 
-    /// Records with this key: text, or 0x and hex digits
+    /// Records with this key: text, or 0x and hex digits. With --topic, the key of the record, as hex or base64
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub(in crate::command::decode) key: Option<Key>,
 
