@@ -7,19 +7,21 @@ mod connection;
 mod inspect;
 mod message;
 mod records;
+mod segment;
 mod text;
 
 pub use connection::{connection, headers};
 pub use inspect::{inspect_blob, inspect_conversation, inspect_stream, inspect_text, inspect_topic, inspect_trace};
 pub use message::{json, message, pair, schema};
 pub use records::{codec_gzip, codec_lz4, codec_snappy, codec_zstd, codecs, legacy, records_read, records_write};
+pub use segment::segment;
 pub use text::{spec, text};
 
 /// What runs one input.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its binary and of its folder of seeds.
-pub const TARGETS: [(&str, Target); 21] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("records_read", records_read),
     ("records_write", records_write),
     ("codecs", codecs),
@@ -41,4 +43,5 @@ pub const TARGETS: [(&str, Target); 21] = [
     ("inspect_trace", inspect_trace),
     ("inspect_blob", inspect_blob),
     ("inspect_topic", inspect_topic),
+    ("segment", segment),
 ];

@@ -26,11 +26,14 @@ pub(crate) fn fuzz(root: &Path) -> Result<()> {
 
 /// The rivals have a workspace of their own, so that nobody else compiles them.
 pub(crate) fn bench(root: &Path, args: &[&str]) -> Result<()> {
-    let Some((&"compare", rest)) = args.split_first() else {
-        return Err("there is one bench: cargo xtask bench compare".into());
+    let (place, program, rest): (_, &[&str], _) = match args.split_first() {
+        Some((&"compare", rest)) => (root.join("benches/compare"), &[], rest),
+        Some((&"segment", rest)) => {
+            (root.to_owned(), &["--package", "milena-inspect", "--example", "segment_speed"], rest)
+        }
+        _ => return Err("there are two benches: cargo xtask bench compare|segment".into()),
     };
-    let mut command = cargo(&root.join("benches/compare"));
-    run(command.args(["run", "--release", "--quiet", "--"]).args(rest))
+    run(cargo(&place).args(["run", "--release", "--quiet"]).args(program).arg("--").args(rest))
 }
 
 /// Every crate below the shells has to build where there are no sockets, no clock and no C.

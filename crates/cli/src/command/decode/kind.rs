@@ -6,6 +6,7 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use milena_connection::Foreign;
 use milena_inspect::blob;
+use milena_inspect::segment::{FileKind, FileName};
 use milena_inspect::stream::{Assume, Piece, guess, is_request, read, split};
 
 /// What bytes can be.
@@ -31,31 +32,11 @@ pub(super) enum Kind {
     Topic,
 }
 
-/// Endings of the files that a broker keeps for a partition.
-const SEGMENT_FILES: [&str; 7] = ["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint", "metadata"];
-
-/// Files that a broker keeps under one name.
-const SEGMENT_NAMES: [&str; 6] = [
-    "leader-epoch-checkpoint",
-    "meta.properties",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-];
-
 impl Kind {
     /// By the name of a file or folder.
     pub(super) fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let stem = name.split('.').next().unwrap_or_default();
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        // Anybody may call a file something.log; a broker's begins with an offset of 20 digits.
-        let offset = stem.len() >= 20 && stem.bytes().take(20).all(|byte| byte.is_ascii_digit());
-        let segment = path.is_dir()
-            || SEGMENT_NAMES.contains(&name)
-            || name == "partition.metadata"
-            || (offset && SEGMENT_FILES.contains(&ending));
+        let segment = path.is_dir() || FileName::parse(name).is_some_and(|found| is_of_broker(name, found.kind));
         segment.then_some(Self::Segment)
     }
 
@@ -92,6 +73,12 @@ impl Kind {
         let request = request || bytes.get(4..).is_some_and(is_request);
         (request || !guess(bytes).is_empty()).then_some(Self::Frames)
     }
+}
+
+/// Anybody may call a file something.log; that of a broker begins with an offset of 20 digits.
+fn is_of_broker(name: &str, kind: FileKind) -> bool {
+    let offset = name.bytes().take(20).filter(u8::is_ascii_digit).count() == 20;
+    kind < FileKind::Log || offset || name == "bootstrap.checkpoint"
 }
 
 fn begins_with_sized_request(bytes: &[u8]) -> bool {
@@ -131,6 +118,9 @@ mod tests {
             "data/meta.properties",
             "00000000000000000007-0000000001.checkpoint",
             "partition.metadata",
+            "quorum-state",
+            "bootstrap.checkpoint",
+            "00000000000000000291.index.deleted",
         ] {
             assert_eq!(Kind::of_path(Path::new(name)), Some(Kind::Segment), "{name}");
         }
