@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use milena_client::{Client, ClientConfig, ConnectCause, Error, Observer};
+use milena_connection::{ConnectionError, Foreign};
 use milena_messages::ErrorCode;
 use tokio::runtime::Runtime;
 
@@ -143,6 +144,9 @@ fn hint(error: &Error) -> Option<&'static str> {
             Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
         }
         Error::Connect { cause: ConnectCause::ClosedOnApiVersions, .. } => Some("--tls speaks TLS"),
+        Error::Connection { cause: ConnectionError::Foreign(Foreign::TlsAlert | Foreign::TlsHandshake), .. } => {
+            Some("--tls speaks TLS")
+        }
         Error::Connect { cause: ConnectCause::Tls(why), .. } if why.contains("certificate") => {
             Some("--tls-ca names who vouches for the brokers, --tls-name the name in their certificates")
         }

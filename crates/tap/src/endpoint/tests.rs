@@ -134,7 +134,8 @@ fn an_answer_without_a_node_stays_as_it_is() {
     let mut asked = |_: &str, _| -> Option<(String, u16)> { panic!("there is no host to ask about") };
     assert!(matches!(rewrite(ApiKey::FIND_COORDINATOR, 0, &frame, &mut asked), Rewritten::Same));
     assert!(matches!(rewrite(ApiKey(12_345), 0, &frame, &mut asked), Rewritten::Same));
-    assert!(matches!(rewrite(ApiKey::METADATA, 99, &frame, &mut asked), Rewritten::Same));
+    assert!(matches!(rewrite(ApiKey::HEARTBEAT, 99, &frame, &mut asked), Rewritten::Same));
+    assert!(matches!(rewrite(ApiKey::METADATA, 99, &frame, &mut asked), Rewritten::Unreadable));
 }
 
 #[test]

@@ -123,6 +123,13 @@ async fn the_bare_tokens_of_sasl_pass_and_requests_are_known_again_behind_them()
     tap.shutdown().await;
     let seen: Vec<_> = rest(&watch)
         .into_iter()
+        .inspect(|event| match event {
+            Event::Exchange(token) if token.api.is_none() => {
+                assert_eq!(token.request, "\0alice\0secret");
+                assert_eq!(token.clone().without_secrets().request, "*************");
+            }
+            _ => {}
+        })
         .filter_map(|event| if let Event::Exchange(exchange) = event { Some(exchange.api) } else { None })
         .collect();
     assert_eq!(seen, [Some(ApiKey::SASL_HANDSHAKE), None, Some(ApiKey::METADATA)]);
