@@ -133,6 +133,17 @@ fn answers_alone_are_guessed_with_reasons() {
 }
 
 #[test]
+fn an_answer_with_a_small_id_is_no_request_of_produce() {
+    // ApiVersions version 0 with id 2: as Produce version 2 it would leave most of its bytes over.
+    let bytes = stream(&["00000002 0000 00000003 0000 0000 0009 0001 0004 000b 0012 0000 0003"]);
+    let found = read(&bytes, Assume::Nothing);
+    assert_eq!(named(&found[0]), ("guess", "ApiVersions", 0));
+    // A request that leaves bytes over and reads as nothing else is one: librdkafka sends such.
+    let bytes = stream(&["0000 0000 00000001 ffff ffff 000003e8 00000000 aabbcc"]);
+    assert_eq!(named(&read(&bytes, Assume::Nothing)[0]), ("request", "Produce", 0));
+}
+
+#[test]
 fn an_unknown_key_is_neither_and_says_so() {
     let found = read(&stream(&["2710 0005 00000009 0003 666f6f 11223344"]), Assume::Nothing);
     assert_eq!(found[0].reading, Reading::Unknown);

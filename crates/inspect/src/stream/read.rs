@@ -104,13 +104,15 @@ impl Mixed {
         let waits = |frame: &Frame| frame.head.as_ref().map(|head| head.correlation_id) == id;
         let answers = id.is_some() && self.conversation.waiting().any(waits);
         let frame = request(piece);
-        // Ids of answers are small numbers, which look like requests of Produce: who waits comes first.
         if answers {
             return self.response(piece);
         }
-        if frame.decode().is_ok() {
-            self.conversation.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
-            return found(piece, frame, Reading::Request);
+        let leftover = frame.decode().map(|decoded| decoded.leftover).ok();
+        // Ids of answers are small numbers, and with two zeros in front they name API 0. Then bytes left over speak
+        // against a request, although clients do send some.
+        let doubtful = leftover > Some(0) && id.is_some_and(|id| (0..1 << 16).contains(&id));
+        if leftover.is_some() && !doubtful {
+            return self.request(piece, frame);
         }
         if answers_token {
             return self.response(piece);
@@ -134,10 +136,16 @@ impl Mixed {
                 }
                 Found { range, size, frame, reading: Reading::Guess(guesses), notes: Vec::new() }
             }
+            None if doubtful => self.request(piece, frame),
             // It names an API, but is broken further behind.
             None if is_request(&piece.bytes) => found(piece, frame, Reading::Request),
             None => unknown(piece, frame),
         }
+    }
+
+    fn request(&mut self, piece: &Piece, frame: Frame) -> Found {
+        self.conversation.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
+        found(piece, frame, Reading::Request)
     }
 
     fn response(&mut self, piece: &Piece) -> Found {
