@@ -174,7 +174,10 @@ fn a_version_in_front_of_each_member_is_redpandas() {
     assert_eq!((&json["protocol"], &json["generation"]), (&"sessioned".into(), &9.into()));
     let member = &json["members"][0];
     assert_eq!((&member["clientHost"], &member["sessionTimeout"]), (&"172.23.0.5".into(), &10_000.into()));
-    assert_eq!(record.notes, ["the version stands in front of each member too, as Redpanda writes it"]);
+    assert_eq!(
+        record.notes,
+        ["the version stands in front of each member too, as Redpanda writes it; ranges count without those"]
+    );
 
     let [(path, subscription), (_, assignment)] = &record.blobs[..] else { panic!("{:?}", record.blobs) };
     assert_eq!((path.as_str(), subscription.version), ("members[0].subscription", 2));

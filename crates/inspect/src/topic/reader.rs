@@ -85,7 +85,7 @@ impl Reader {
                     match redpanda(message, version, prefix, &bytes) {
                         Some(content) if !read_as.is_whole() => {
                             notes.push(
-                                "the version stands in front of each member too, as Redpanda writes it".to_owned(),
+                                "the version stands in front of each member too, as Redpanda writes it; ranges count without those".to_owned(),
                             );
                             content
                         }
