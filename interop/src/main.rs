@@ -92,7 +92,7 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
         report = report.and(skippable(options, "kafka", kafka(options).await)?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Foreign) {
-        report = report.and(skippable(options, "foreign", foreign(options).await)?);
+        report = report.and(foreign(options).await?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Embedded) {
         report = report.and(embedded(options).await?);
@@ -126,7 +126,7 @@ async fn kafka(options: &Options) -> milena_interop::Result<Report> {
 
 async fn foreign(options: &Options) -> milena_interop::Result<Report> {
     eprintln!("clients of others write into Apache Kafka 4.4, 0.10.2 and 0.10.0, each started when its turn comes");
-    foreign_writers(&KafkaRelease::ALL, &options.filter, &mut std::io::stdout()).await
+    foreign_writers(&KafkaRelease::ALL, &options.filter, options.skip_missing, &mut std::io::stdout()).await
 }
 
 /// Clients of others, one line for all of them; what they printed only when something is wrong.

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &[&str]) -> Result<Output> {
 }
 
 /// Its path. It is built at the first call, as cargo would for `cargo run`.
-fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     if let Some(path) = BINARY.get() {
         return Ok(path.clone());

@@ -15,6 +15,7 @@ use milena_records::Codec;
 use crate::command::feed;
 use crate::error::{Error, Result};
 use crate::kafka::{KafkaRelease, KafkaServer};
+use crate::milena;
 use crate::suite::{Report, line};
 use check::{Window, same_as_consumed, same_as_stored};
 use sample::{Sample, lines, samples};
@@ -24,15 +25,19 @@ use writer::{CASES, Case};
 /// what `milena consume --json` prints and with what stands in the brokers' segment files.
 ///
 /// Starts a broker for each release and its settings, one after the other, for those whose name contains `filter`; a line
-/// for each. One that cannot be tried, because a program is not installed, is told as such and counts for nothing.
+/// for each. A client that cannot be tried, because a program is not installed, is told as such and counts for nothing;
+/// with `skip_missing` a broker too.
 ///
 /// # Errors
-/// A broker does not start.
+/// A broker does not start, or the binary `milena` cannot be built.
 pub async fn foreign_writers(
     releases: &[KafkaRelease],
     filter: &str,
+    skip_missing: bool,
     output: &mut (dyn Write + Send),
 ) -> Result<Report> {
+    // Now, or the first of them would seem slow.
+    milena::binary()?;
     let mut report = Report::default();
     let mut server: Option<(&Case, KafkaServer)> = None;
     for case in CASES.iter().filter(|case| releases.contains(&case.release) && case.name.contains(filter)) {
@@ -41,7 +46,13 @@ pub async fn foreign_writers(
             // The one before goes first.
             other => {
                 drop(other);
-                KafkaServer::start_release(case.release, case.broker)?
+                match KafkaServer::start_release(case.release, case.broker) {
+                    Err(error @ Error::Missing { .. }) if skip_missing => {
+                        let _ = writeln!(output, "{} ... skipped: {error}", title(case));
+                        continue;
+                    }
+                    started => started?,
+                }
             }
         };
         let failed = report.failed;
@@ -54,11 +65,15 @@ pub async fn foreign_writers(
     Ok(report)
 }
 
+fn title(case: &Case) -> String {
+    let codecs: Vec<String> = case.codecs.iter().map(Codec::to_string).collect();
+    format!("kafka-{}::{} ({})", case.release.version(), case.name, codecs.join(", "))
+}
+
 async fn tried(case: &Case, server: &KafkaServer, output: &mut (dyn Write + Send)) -> Report {
     let mut report = Report::default();
     let begun = Instant::now();
-    let codecs: Vec<String> = case.codecs.iter().map(Codec::to_string).collect();
-    let name = format!("kafka-{}::{} ({})", case.release.version(), case.name, codecs.join(", "));
+    let name = title(case);
     match run(case, server).await {
         Err(error @ Error::Missing { .. }) => {
             let _ = writeln!(output, "{name} ... skipped: {error}");
