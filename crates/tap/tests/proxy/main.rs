@@ -4,5 +4,6 @@
 
 mod faults;
 mod passing;
+mod seen;
 mod setup;
 mod sides;

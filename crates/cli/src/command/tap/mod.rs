@@ -27,7 +27,7 @@ const QUEUE: usize = 64 << 20;
 const EXAMPLES: &str = "Examples:
   milena tap                                       from localhost:19092 to localhost:9092
   milena tap --bootstrap kafka:9092 --filter api=fetch --filter error
-  milena tap --bootstrap kafka:9092 --json --for 10s | jq 'select(.errors != [])'
+  milena tap --bootstrap kafka:9092 --json --for 10s | jq 'select(.errors[0])'
   milena tap --bootstrap kafka:9092 --save all.pcapng --save all.jsonl --count 1000
   milena tap --bootstrap kafka:9093 --tls-ca ca.pem --records
   milena tap --bootstrap kafka:9092 --fault 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
@@ -80,7 +80,7 @@ pub(crate) struct Tap {
     #[arg(long)]
     records: bool,
 
-    /// Keep all that passes: .jsonl for `milena`, .pcapng for Wireshark
+    /// Keep all that passes, shown or not: .jsonl for `milena decode`, .pcapng for Wireshark too
     #[arg(long, value_name = "FILE")]
     save: Vec<PathBuf>,
 
