@@ -5,8 +5,8 @@
 use std::io::Write as _;
 
 use base64::engine::general_purpose::STANDARD;
-use milena_records::{Batch, Codec, Control, Error, RecordRef, TimestampType};
-use milena_schema::Spec;
+use milena_inspect::segment::control_json;
+use milena_records::{Batch, Codec, Error, RecordRef, TimestampType};
 use milena_wire::{Bytes, Error as WireError, ErrorKind};
 use serde_json::{Value, json};
 
@@ -88,34 +88,6 @@ pub(crate) fn base_offset(batch: &Batch) -> i64 {
         true => inner().unwrap_or(batch.base_offset()),
         false => batch.base_offset(),
     }
-}
-
-/// What a control record says; null for one that says nothing of the kind.
-pub(crate) fn control_json(record: &RecordRef) -> Value {
-    let control = match Control::parse(record) {
-        Ok(control) => control,
-        Err(error) => return json!({ "type": "INVALID", "message": error.to_string() }),
-    };
-    let (message, value) = match control {
-        Control::Abort { coordinator_epoch } | Control::Commit { coordinator_epoch } => {
-            return json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch });
-        }
-        Control::LeaderChange(value) => ("LeaderChangeMessage", value),
-        Control::SnapshotHeader(value) => ("SnapshotHeaderRecord", value),
-        Control::SnapshotFooter(value) => ("SnapshotFooterRecord", value),
-        Control::KRaftVersion(value) => ("KRaftVersionRecord", value),
-        Control::KRaftVoters(value) => ("VotersRecord", value),
-        _ => return json!({ "type": control.name(), "typeId": control.type_id() }),
-    };
-    let mut json = json!({ "type": control.name() });
-    if let (Ok(message), Some(version)) = (Spec::kafka().message(message), value.first_chunk()) {
-        // The version stands in the message itself; of a newer one we read what we know, as Kafka does.
-        let version = i16::from_be_bytes(*version).min(message.versions.max());
-        if let Ok(decoded) = message.decode(Bytes::copy_from_slice(value), version) {
-            json["message"] = decoded.json;
-        }
-    }
-    json
 }
 
 /// A few members of an entry that has no whole header.

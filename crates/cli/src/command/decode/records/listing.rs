@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use milena_inspect::segment::control_json;
 use milena_records::{Batch, Error, HeaderRef, RecordRef, TimestampType};
 use serde_json::Value;
 
-use crate::batch_json::{base_offset, control_json};
+use crate::batch_json::base_offset;
 use crate::batches::Entry;
 use crate::failure::Result;
 use crate::output::{hex, short, size};
