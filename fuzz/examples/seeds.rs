@@ -18,6 +18,9 @@ fn main() -> io::Result<()> {
     seeds.messages(&fs::read_to_string(root.join("../conformance/vectors/first.txt"))?)?;
     seeds.specs(&root.join("../spec"))?;
     seeds.inspect()?;
+    for name in ["kafka-4.4.pcap", "kafka-0.10.2.pcap", "kafka-2.8.pcapng"] {
+        seeds.captures(name, &fs::read(root.join("../crates/inspect/tests/capture/kafka").join(name))?)?;
+    }
     seeds.by_hand()
 }
 
@@ -52,6 +55,24 @@ impl Seeds {
             self.write(&format!("codec_{codec}"), &name.join("-"), &bytes(hex))?;
         }
         Ok(())
+    }
+
+    /// The first packets: a handshake and a request.
+    fn captures(&self, name: &str, file: &[u8]) -> io::Result<()> {
+        let ng = name.ends_with("ng");
+        let mut end = if ng { 0 } else { 24 };
+        let mut start = file[..end].to_vec();
+        // Of pcapng a section and two interfaces stand in front of them.
+        for _ in 0..if ng { 7 } else { 5 } {
+            let length = |at: usize, head: usize| -> usize {
+                let bytes: [u8; 4] = file[at..at + 4].try_into().expect("a length");
+                if ng { u32::from_be_bytes(bytes) as usize } else { head + u32::from_le_bytes(bytes) as usize }
+            };
+            let length = if ng { length(end + 4, 0) } else { length(end + 8, 16) };
+            start.extend(&file[end..end + length]);
+            end += length;
+        }
+        self.write("capture", name, &start)
     }
 
     /// The first vectors of each message, and those with the most in them.

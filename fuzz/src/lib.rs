@@ -3,6 +3,7 @@
 //! They are plain functions, so that a stable Rust can run them over the seeds (`tests/smoke.rs`); the binaries in
 //! `fuzz_targets/` hand them to libFuzzer. See `README.md`.
 
+mod capture;
 mod connection;
 mod inspect;
 mod message;
@@ -10,6 +11,7 @@ mod records;
 mod segment;
 mod text;
 
+pub use capture::capture;
 pub use connection::{connection, headers};
 pub use inspect::{inspect_blob, inspect_conversation, inspect_stream, inspect_text, inspect_topic, inspect_trace};
 pub use message::{json, message, pair, schema};
@@ -21,7 +23,7 @@ pub use text::{spec, text};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its binary and of its folder of seeds.
-pub const TARGETS: [(&str, Target); 22] = [
+pub const TARGETS: [(&str, Target); 23] = [
     ("records_read", records_read),
     ("records_write", records_write),
     ("codecs", codecs),
@@ -32,6 +34,7 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("message", message),
     ("schema", schema),
     ("json", json),
+    ("capture", capture),
     ("connection", connection),
     ("headers", headers),
     ("spec", spec),
