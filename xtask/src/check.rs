@@ -31,7 +31,10 @@ pub(crate) fn bench(root: &Path, args: &[&str]) -> Result<()> {
         Some((&"segment", rest)) => {
             (root.to_owned(), &["--package", "milena-inspect", "--example", "segment_speed"], rest)
         }
-        _ => return Err("there are two benches: cargo xtask bench compare|segment".into()),
+        Some((&"capture", rest)) => {
+            (root.to_owned(), &["--package", "milena-inspect", "--example", "capture_speed"], rest)
+        }
+        _ => return Err("there are three benches: cargo xtask bench compare|segment|capture".into()),
     };
     run(cargo(&place).args(["run", "--release", "--quiet"]).args(program).arg("--").args(rest))
 }

@@ -72,8 +72,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        args: "compare [--only TEXT] [--json] | segment [FILE]",
-        summary: "milena beside its rivals, in one run (benches/README.md), or how fast log segments are read",
+        args: "compare [--only TEXT] [--json] | segment|capture [FILE]",
+        summary: "milena beside its rivals, in one run (benches/README.md), or how fast log segments or captures are read",
         run: check::bench,
     },
     Command {

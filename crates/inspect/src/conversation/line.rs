@@ -45,9 +45,9 @@ pub struct Line {
     pub client_id: Option<String>,
     /// The API and the version of the request; `None` when that is not known.
     pub api: Option<(ApiKey, i16)>,
-    /// Bytes of the request without the size in front; `None` when there is none.
+    /// Bytes of the request with the size in front; `None` when there is none.
     pub sent: Option<usize>,
-    /// Bytes of the answer without the size in front; `None` when there is none.
+    /// Bytes of the answer with the size in front; `None` when there is none.
     pub received: Option<usize>,
     /// From the request to the answer.
     pub latency: Option<Duration>,
@@ -77,8 +77,8 @@ impl Line {
             connection,
             client_id: head.and_then(|head| head.client_id.as_ref()).map(|id| id.to_string()),
             api: head.map(|head| (head.api_key, head.api_version)),
-            sent: exchange.request.as_ref().map(Frame::size),
-            received: exchange.response.as_ref().map(Frame::size),
+            sent: exchange.request.as_ref().map(|frame| 4 + frame.size()),
+            received: exchange.response.as_ref().map(|frame| 4 + frame.size()),
             latency: exchange.latency(),
             topics,
             errors,

@@ -4,7 +4,7 @@ mod contents;
 mod summary;
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufWriter, Read, StdoutLock, Write as _};
+use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Read, StdoutLock, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -52,9 +52,17 @@ pub(super) fn is_on_stdin() -> bool {
 pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bool) -> Result {
     if view.annotate || view.tolerant || view.strict {
         return Err(Failure::usage("--annotate, --tolerant and --strict are not for captures")
-            .hint("--json shows whole messages; `jq -r .request.frame` and the like take one out"));
+            .hint("--json shows whole messages, --records what was written and read"));
     }
-    let mut show = Show { out: output::stdout(), json: view.json || view.compact, records, captures, exchanges: 0 };
+    let mut show = Show {
+        out: output::stdout(),
+        json: view.json || view.compact,
+        records,
+        captures,
+        exchanges: 0,
+        // Somebody may be looking on while the capture is made.
+        live: paths.is_empty() || io::stdout().is_terminal(),
+    };
     let mut unread = Unread::default();
     if paths.is_empty() {
         one(io::stdin().lock(), "stdin", &mut show, &mut unread)?;
@@ -133,6 +141,9 @@ fn one(input: impl Read, name: &str, show: &mut Show, unread: &mut Unread) -> Re
             Ok(gap) => show.gap(&gap)?,
             Err(error) => unread.failure = Some(failed(error)),
         }
+        if show.live {
+            show.out.flush()?;
+        }
     }
     let statistics = capture.statistics();
     if !show.json {
@@ -167,6 +178,8 @@ struct Show {
     records: bool,
     captures: Captures,
     exchanges: u64,
+    /// Nothing waits in the buffer.
+    live: bool,
 }
 
 impl Show {

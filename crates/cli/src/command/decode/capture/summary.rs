@@ -215,7 +215,7 @@ impl Client {
             row("errors", errors.join(", "));
         }
         let removed = self.calls.keys().filter_map(|(api, version)| {
-            dropped(*api, *version).map(|release| format!("{api} v{version} (Kafka {release})").replace(' ', GLUE))
+            dropped(*api, *version).map(|release| format!("{api} v{version} in Kafka {release}").replace(' ', GLUE))
         });
         let removed: Vec<String> = removed.collect();
         if !removed.is_empty() {
