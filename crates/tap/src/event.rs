@@ -101,7 +101,7 @@ struct State {
     ended: bool,
 }
 
-/// Events that wait at the same time, whatever their size.
+/// Exchanges that wait at the same time, whatever their size.
 const MOST_EVENTS: usize = 100_000;
 
 /// Room in the queue for the bytes of an exchange, given back when it is dropped.
@@ -168,9 +168,14 @@ impl Queue {
 
     pub(crate) fn put(&self, event: Event, room: Option<Room>) {
         let mut state = self.inner.lock();
-        if state.events.len() >= MOST_EVENTS {
+        let is_exchange = matches!(event, Event::Exchange(_));
+        // The others are few, and say what exchanges mean.
+        if state.events.len() >= if is_exchange { MOST_EVENTS } else { 2 * MOST_EVENTS } {
             drop(state);
-            return self.skip();
+            if is_exchange {
+                self.skip();
+            }
+            return;
         }
         state.events.push_back((event, room));
         if state.events.len() == 1 {
@@ -224,4 +229,32 @@ pub enum NoEvent {
     /// The tap is at its end.
     #[error("no more events")]
     Ended,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_what_is_about_no_exchange_is_kept() {
+        let (queue, watch) = queue(100);
+        let mut room = queue.room(60).unwrap();
+        assert!(queue.room(41).is_none() && !room.grow(41) && room.grow(40));
+        drop(room);
+        let room = queue.room(100).unwrap();
+        queue.put(Event::Warning("kept".to_owned()), Some(room));
+        assert!(queue.room(1).is_none());
+        assert!(matches!(watch.next(Duration::ZERO), Ok(Event::Warning(_))));
+        assert!(queue.room(100).is_some(), "what was looked at takes no room");
+
+        for _ in 0..MOST_EVENTS {
+            queue.put(Event::Warning(String::new()), None);
+        }
+        queue.put(Event::Closed { connection: 1, why: None }, None);
+        assert_eq!(watch.skipped(), 0);
+        queue.skip();
+        drop(queue);
+        assert_eq!((0..).map_while(|_| watch.next(Duration::ZERO).ok()).count(), MOST_EVENTS + 1);
+        assert_eq!((watch.skipped(), watch.next(Duration::MAX).unwrap_err()), (1, NoEvent::Ended));
+    }
 }

@@ -96,3 +96,26 @@ fn what_is_no_rule_is_refused_with_what_to_write() {
         assert!(error.starts_with(&format!("fault `{text}`: ")) && error.contains(why), "{error}");
     }
 }
+
+/// The first block of text in a page.
+fn grammar(page: &str) -> Vec<&str> {
+    let lines =
+        page.lines().map(|line| line.strip_prefix("//!").map_or(line, |line| line.strip_prefix(' ').unwrap_or(line)));
+    lines.skip_while(|line| *line != "```text").skip(1).take_while(|line| *line != "```").collect()
+}
+
+#[test]
+fn the_page_about_faults_has_the_grammar_of_the_module_and_rules_that_can_be_read() {
+    let (page, module) = (include_str!("../../../../docs/faults.md"), include_str!("mod.rs"));
+    assert_eq!(grammar(page), grammar(module));
+    assert!(grammar(page).len() > 10);
+    let mut rules = 0;
+    for line in page.lines().chain(module.lines()) {
+        let rule = line.trim_start_matches("//! ").strip_prefix("| `").and_then(|line| line.split('`').next());
+        if let Some(rule) = rule.filter(|rule| rule.contains(": ")) {
+            rule.parse::<Rule>().unwrap();
+            rules += 1;
+        }
+    }
+    assert_eq!(rules, 10);
+}
