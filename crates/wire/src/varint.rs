@@ -12,17 +12,20 @@ pub const MAX_LEN_64: usize = 10;
 /// Reads an unsigned 32-bit varint from the front: the value and its size. `None` when cut off or longer than 5 bytes.
 #[inline]
 pub fn read_u32(bytes: &[u8]) -> Option<(u32, usize)> {
-    // Nearly all are of one or two bytes; of three are the lengths of record batches.
-    let group = |byte: u8, index: u32| u32::from(byte & 0x7f) << (7 * index);
+    // Nearly all are of one or two bytes. More than these here, and the loops over records are no longer inlined.
     match *bytes {
-        [a, ..] if a < 0x80 => Some((u32::from(a), 1)),
-        [a, b, ..] if b < 0x80 => Some((group(a, 0) | group(b, 1), 2)),
-        [a, b, c, ..] if c < 0x80 => Some((group(a, 0) | group(b, 1) | group(c, 2), 3)),
+        [low, ..] if low < 0x80 => Some((u32::from(low), 1)),
+        [low, high, ..] if high < 0x80 => Some((u32::from(low & 0x7f) | u32::from(high) << 7, 2)),
         _ => read_long_u32(bytes),
     }
 }
 
+#[inline(never)]
 fn read_long_u32(bytes: &[u8]) -> Option<(u32, usize)> {
+    // The lengths of record batches.
+    if let [low, middle, high @ 0..0x80, ..] = *bytes {
+        return Some((u32::from(low & 0x7f) | u32::from(middle & 0x7f) << 7 | u32::from(high) << 14, 3));
+    }
     let mut value = 0u32;
     for (i, &byte) in bytes.iter().take(MAX_LEN_32).enumerate() {
         value |= u32::from(byte & 0x7f) << (7 * i);
