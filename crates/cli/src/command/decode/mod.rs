@@ -64,7 +64,8 @@ understood is shown as it is with its range, reading goes on behind it, and the 
 bytes behind a message are no error in Kafka, and are named.
 
 Of captures each request is a line with its answer, whatever the port, and what each client did
-follows; --json prints all messages whole. Bytes that are missing are named, and the exit code is 1.
+follows; --json prints all messages whole, passwords too. Bytes that are missing are named, and the
+exit code is 1.
 
 Of log folders every file is shown: batches, indexes, snapshots, checkpoints; records of Kafka's own
 topics with their meaning. --json prints a line for each thing, whose `type` says what it is. Memory
