@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use milena_connection::Foreign;
 use milena_inspect::capture::{Calls, CaptureStatistics, Connection, Protocol};
 use milena_inspect::time;
 use milena_messages::{ApiKey, ErrorCode};
@@ -76,6 +77,7 @@ fn dropped(api: ApiKey, version: i16) -> Option<&'static str> {
 fn protocol(protocol: Protocol) -> String {
     match protocol {
         Protocol::Kafka => "Kafka".to_owned(),
+        Protocol::Foreign(Foreign::TlsHandshake | Foreign::TlsAlert) => "TLS".to_owned(),
         Protocol::Foreign(foreign) => foreign.to_string(),
         _ => "unknown".to_owned(),
     }
@@ -112,7 +114,10 @@ impl Summary {
     pub(super) fn add(&mut self, connection: Connection) {
         if connection.frames == 0 {
             let what = match connection.protocol {
-                Protocol::Foreign(foreign) => format!("{foreign}: {}", foreign.hint()),
+                Protocol::Foreign(Foreign::TlsHandshake | Foreign::TlsAlert) => {
+                    "TLS, inside of which nothing can be read".to_owned()
+                }
+                Protocol::Foreign(foreign) => foreign.to_string(),
                 Protocol::Kafka => "Kafka, without a frame".to_owned(),
                 _ if connection.passed + connection.missing == 0 => "no data at all".to_owned(),
                 _ => "nothing that could be told to be Kafka".to_owned(),
