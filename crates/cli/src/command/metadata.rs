@@ -1,5 +1,6 @@
 use clap::Args;
 use milena_client::{Cluster, Partition, Topic};
+use milena_transport::Address;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
@@ -54,7 +55,10 @@ fn text(cluster: &Cluster) -> String {
     let mut table = Table::new(&[">BROKER", "ADDRESS", "RACK"]);
     for broker in &cluster.brokers {
         let rack = broker.rack.clone().unwrap_or_default();
-        table.row(vec![broker.id.to_string(), format!("{}:{}", broker.host, broker.port), rack]);
+        // A port that cannot be is shown as it came.
+        let address = Address::new(&broker.host, broker.port)
+            .map_or_else(|_| format!("{}:{}", broker.host, broker.port), |address| address.to_string());
+        table.row(vec![broker.id.to_string(), address, rack]);
     }
     text.push_str(&table.render());
     let topics: Vec<&Topic> = cluster.topics.iter().filter(|topic| topic.error.is_none()).collect();
