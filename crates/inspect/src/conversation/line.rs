@@ -64,12 +64,16 @@ impl Line {
     pub fn new(connection: u64, exchange: &Exchange, topics: Vec<String>, errors: Vec<ErrorCode>) -> Self {
         let head = exchange.head();
         let token = |frame: &Frame| frame.is_sasl_token();
-        let mut notes: Vec<String> = exchange.remarks.iter().filter_map(note).collect();
-        for frame in exchange.request.iter().chain(&exchange.response).filter(|frame| frame.missing > 0) {
+        let frames = || exchange.request.iter().chain(&exchange.response);
+        let cut = frames().any(|frame| frame.missing > 0);
+        // That a header is cut off goes without saying where the rest of the frame is missing.
+        let remarks = exchange.remarks.iter().filter(|remark| !(cut && matches!(remark, Remark::BadHeader(_))));
+        let mut notes: Vec<String> = remarks.filter_map(note).collect();
+        for frame in frames().filter(|frame| frame.missing > 0) {
             notes.push(format!("{} B of the {} not seen", frame.missing, frame.direction.name()));
         }
         if exchange.request.as_ref().is_some_and(token) {
-            notes.retain(|note| note.is_empty());
+            notes.clear();
             notes.push("a token of SASL".to_owned());
         }
         Self {
