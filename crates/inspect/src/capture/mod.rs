@@ -32,14 +32,13 @@
 //!
 //! **Memory is bounded** by [`CaptureOptions::memory`] for all connections, 512 MiB unless said otherwise, and for one by
 //! 4 MiB of segments out of order in each direction, a frame of 100 MiB, and 1000 requests or 100 MiB of them that wait for
-//! answers. The file itself is never held: what is read of it comes from a window of some hundred KiB, or as large as the
-//! largest packet.
+//! answers. What is told of a connection at its end comes on top: at most a thousand names of each kind. The file itself is
+//! never held: what is read of it comes from a window of some hundred KiB, or as large as the largest packet.
 //!
 //! The two file formats and the headers are read by hand. Of the crates for it, pcap-parser 0.17 knows no time resolution
 //! in powers of two, reads offsets of time in big-endian files as little-endian and wants the first read of a pipe to
-//! bring the whole header; pcap-file 2.0 has had no release for years. etherparse has no BSD loopback and no second form of Linux
-//! cooked, and takes a packet whose IP length is 0, as segmentation offload leaves it, for an error. What is needed of all
-//! of them is less than what would stand around them.
+//! bring the whole header; the next pcap-file, 3.0, is not out yet. etherparse 0.21 has neither BSD loopback nor the second
+//! form of Linux cooked. What is needed of all of them is less than what would stand around them.
 
 mod buffer;
 mod facts;
