@@ -1,4 +1,4 @@
-use std::fmt::Write as _;
+use crate::output::Paint;
 
 /// Text in columns, as wide as their widest cell; numbers to the right.
 pub(crate) struct Table {
@@ -28,6 +28,21 @@ impl Table {
 
     /// A line of titles and a line per row.
     pub(crate) fn render(&self) -> String {
+        self.render_with(|_, cell| cell.to_owned())
+    }
+
+    /// The same with colours: `paint` is given the number of the column and a cell, and may add what takes no room. The
+    /// titles go dim.
+    pub(crate) fn render_painted(&self, colours: Paint, paint: impl Fn(usize, &str) -> String) -> String {
+        let painted = self.render_with(paint);
+        match painted.split_once('\n') {
+            // Titles are painted like their columns, so they are made anew.
+            Some((_, rows)) => format!("{}\n{rows}", colours.dim(self.render().lines().next().unwrap_or_default())),
+            None => painted,
+        }
+    }
+
+    fn render_with(&self, paint: impl Fn(usize, &str) -> String) -> String {
         let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
         let lines = || std::iter::once(&titles).chain(&self.rows);
         let widths: Vec<usize> = (0..self.columns.len())
@@ -35,15 +50,20 @@ impl Table {
             .collect();
         let mut text = String::new();
         for row in lines() {
-            let mut line = String::new();
-            for ((cell, column), width) in row.iter().zip(&self.columns).zip(&widths) {
-                // Writing to a string does not fail.
-                let _ = match column.right {
-                    true => write!(line, "{cell:>width$}  "),
-                    false => write!(line, "{cell:width$}  "),
-                };
+            let mut gap = 0;
+            for (index, ((cell, column), width)) in row.iter().zip(&self.columns).zip(&widths).enumerate() {
+                let room = width - cell.chars().count();
+                let before = if column.right { room } else { 0 };
+                // No line ends with spaces.
+                if !cell.is_empty() {
+                    text.extend(std::iter::repeat_n(' ', gap + before));
+                    text.push_str(&paint(index, cell));
+                    gap = 0;
+                } else {
+                    gap += before;
+                }
+                gap += room - before + 2;
             }
-            text.push_str(line.trim_end());
             text.push('\n');
         }
         text
@@ -82,6 +102,16 @@ mod tests {
         table.row(vec!["1".into(), "Fetch".into()]);
         table.row(vec!["18".into(), "ž".into()]);
         assert_eq!(table.render(), "KEY  NAME\n  1  Fetch\n 18  ž\n");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let mut table = Table::new(&[">KEY", "", "NAME"]);
+        table.row(vec!["1".into(), String::new(), "Fetch".into()]);
+        table.row(vec!["1000".into(), "x".into(), String::new()]);
+        let painted = table.render_with(|column, cell| format!("<{column}{cell}>"));
+        assert_eq!(painted, " <0KEY>     <2NAME>\n   <01>     <2Fetch>\n<01000>  <1x>\n");
+        assert_eq!(table.render(), " KEY     NAME\n   1     Fetch\n1000  x\n");
     }
 
     #[test]

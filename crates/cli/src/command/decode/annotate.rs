@@ -9,7 +9,7 @@ use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{Content, Entity, Note};
 use serde_json::Value;
 
-use crate::output::{short, size};
+use crate::output::{Paint, short, size};
 use crate::table::Table;
 
 /// Bytes that are shown before the rest is left out.
@@ -198,5 +198,11 @@ pub(super) fn render(rows: &[Row]) -> String {
     for Row { range, hex, field, ty, value } in rows {
         table.row(vec![range.clone(), hex.clone(), field.clone(), ty.clone(), value.clone()]);
     }
-    table.render()
+    let paint = Paint::stdout();
+    table.render_painted(paint, |column, cell| match column {
+        0 | 3 => paint.dim(cell),
+        1 => paint.color(Paint::CYAN, cell),
+        4 => paint.color(Paint::GREEN, cell),
+        _ => cell.to_owned(),
+    })
 }
