@@ -58,6 +58,11 @@ impl Manner {
         Ok(Client::connect(self.config(bootstrap, observer)?).await?)
     }
 
+    /// Whether brokers are to be spoken to inside of TLS.
+    pub(crate) fn wants_tls(&self) -> bool {
+        self.security.is_wanted()
+    }
+
     /// The configuration of a client.
     ///
     /// # Errors

@@ -34,16 +34,20 @@ pub(crate) struct Security {
 }
 
 impl Security {
+    /// Whether any of it was asked for.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.tls
+            || self.tls_no_verify
+            || [&self.tls_ca, &self.tls_cert].iter().any(|file| file.is_some())
+            || self.tls_name.is_some()
+    }
+
     /// TLS as asked for; `None` for plain connections.
     ///
     /// # Errors
     /// A file that cannot be used.
     pub(crate) fn tls(&self) -> Result<Option<Tls>> {
-        let wanted = self.tls
-            || self.tls_no_verify
-            || [&self.tls_ca, &self.tls_cert].iter().any(|file| file.is_some())
-            || self.tls_name.is_some();
-        if !wanted {
+        if !self.is_wanted() {
             return Ok(None);
         }
         if self.tls_no_verify {

@@ -48,6 +48,10 @@ fn records_are_shown_on_request() {
     // 60 letters and 40 postcards, each written and read.
     assert_eq!(shown.stdout.lines().filter(|line| line.contains(" = \"Dear Milena, letter ")).count(), 120);
     assert_eq!(shown.stdout.lines().filter(|line| line.contains(" = \"Greetings from Prague ")).count(), 80);
+    let told = milena(&["decode", FILE, "--as", "capture", "--records"], b"");
+    assert_eq!((told.code, told.stdout), (0, shown.stdout));
+    let other = milena(&["decode", FILE, "--as", "trace", "--records"], b"");
+    assert_eq!(other.code, 2, "{}", other.stderr);
 }
 
 #[test]

@@ -118,6 +118,15 @@ fn a_cluster_shows_what_it_has() {
 }
 
 #[test]
+fn the_demo_has_no_tls_of_its_own_and_says_so() {
+    for tls in [&["--tls"][..], &["--tls-no-verify"], &["--tls-name", "kafka"], &["--tls-ca", "ca.pem"]] {
+        let outcome = milena(&[&["demo"], tls].concat(), b"");
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{tls:?}");
+        assert!(outcome.stderr.contains("--bootstrap"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn the_demo_ends_well_in_100_columns() {
     let outcome = milena(&["demo"], b"");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));

@@ -90,6 +90,50 @@ fn exchanges_are_shown_saved_and_summed_up_and_the_number_asked_for_ends_it() {
 }
 
 #[test]
+fn what_is_saved_can_be_read_while_the_tap_runs() {
+    let (_broker, bootstrap) = broker();
+    let (trace, capture) = (file("live.jsonl"), file("live.pcapng"));
+    let (mut tap, address, _stderr) =
+        tap(&bootstrap, &["--save", trace.to_str().unwrap(), "--save", capture.to_str().unwrap()]);
+    assert_eq!(milena(&["topics", "create", "letters", "-b", &address], b"").code, 0);
+    let mut decoded = String::new();
+    for path in [&trace, &capture] {
+        loop {
+            let read = milena(&["decode", path.to_str().unwrap()], b"").stdout;
+            assert!(tap.0.try_wait().unwrap().is_none(), "nothing in the file before the end: {read}");
+            if read.contains("CreateTopics") {
+                decoded += &read;
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    assert!(decoded.contains("letters"), "{decoded}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_the_traffic_goes_on() {
+    let (_broker, bootstrap) = broker();
+    let full = file("full.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let (tap, address, stderr) = tap(&bootstrap, &["--save", full.to_str().unwrap(), "--count", "4"]);
+    let told = stderr.lines().map(Result::unwrap).filter(|line| line.contains("No space left"));
+    let told = std::thread::scope(|scope| {
+        let told = scope.spawn(|| told.collect::<Vec<_>>());
+        while milena(&["topics", "list", "-b", &address], b"").code == 0 {}
+        told.join().unwrap()
+    });
+    let output = finish(tap);
+    std::fs::remove_file(full).unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().filter(|line| line.contains(" B ")).count(), 4, "{text}");
+}
+
+#[test]
 fn a_fault_is_named_in_the_line_of_its_victim() {
     let (_broker, bootstrap) = broker();
     let (tap, address, _stderr) = tap(&bootstrap, &["--fault", "createtopics: error POLICY_VIOLATION", "--count", "3"]);

@@ -51,6 +51,10 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn run(self) -> Result {
+        if self.bootstrap.is_empty() && self.manner.wants_tls() {
+            return Err(Failure::usage("the broker of the demo speaks no TLS")
+                .hint("name a cluster that does with --bootstrap, or leave the options of TLS out"));
+        }
         block_on(self.play())
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct Decode {
 
     /// What the bytes are. auto: by the name of the file, or by the bytes themselves
     #[arg(long = "as", value_name = "FORMAT", default_value = "auto")]
-    #[arg(conflicts_with_all = ["request", "response", "records"])]
+    #[arg(conflicts_with_all = ["request", "response"])]
     kind: Kind,
 
     #[command(flatten)]

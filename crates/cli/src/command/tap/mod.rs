@@ -6,7 +6,7 @@ mod view;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use milena_connection::fault::Rule;
@@ -23,6 +23,9 @@ use crate::security::Security;
 
 /// Bytes of frames that may wait for the terminal and the file.
 const QUEUE: usize = 64 << 20;
+
+/// Longest time that what passed may wait to be seen, however much passes.
+const FLUSH: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
   milena tap                                       from localhost:19092 to localhost:9092
@@ -184,19 +187,23 @@ impl Watcher {
         let result = self.watch(watch, &mut view);
         // However this ends, so does the proxy.
         self.done = None;
+        let kept = self.saves.into_iter().map(Save::finish).collect::<Vec<_>>();
         result?;
-        for save in &mut self.saves {
-            save.flush()?;
-        }
-        view.summary(watch.skipped())
+        view.summary(watch.skipped())?;
+        kept.into_iter().collect()
     }
 
     fn watch(&mut self, watch: &Watch, view: &mut View) -> Result {
         let (mut shown, mut told) = (0, 0);
+        let mut flushed = Instant::now();
         loop {
+            if flushed.elapsed() >= FLUSH {
+                self.flush(view)?;
+                flushed = Instant::now();
+            }
             let event = match watch.next(Duration::ZERO) {
                 Err(NoEvent::Yet) => {
-                    view.flush()?;
+                    self.flush(view)?;
                     let skipped = watch.skipped();
                     if skipped > told {
                         eprintln!("note: {} exchanges passed too fast to be shown", skipped - told);
@@ -212,7 +219,7 @@ impl Watcher {
                 Ok(Event::Exchange(exchange)) => {
                     let exchange = if self.call.show_secrets { *exchange } else { exchange.without_secrets() };
                     for save in &mut self.saves {
-                        save.exchange(&exchange)?;
+                        save.exchange(&exchange);
                     }
                     let facts = view.facts(&exchange);
                     if self.call.filter.iter().all(|filter| filter.lets(&exchange, &facts)) {
@@ -223,13 +230,19 @@ impl Watcher {
                         }
                     }
                 }
-                Ok(event) => self.note(event)?,
+                Ok(event) => self.note(event),
             }
         }
     }
 
+    /// Whoever looks sees all up to now.
+    fn flush(&mut self, view: &mut View) -> Result {
+        self.saves.iter_mut().for_each(Save::flush);
+        view.flush()
+    }
+
     /// Tells on stderr what is about no exchange.
-    fn note(&mut self, event: Event) -> Result {
+    fn note(&mut self, event: Event) {
         let mut err = io::stderr().lock();
         // Nobody can be told that stderr is gone.
         let _ = match event {
@@ -237,7 +250,7 @@ impl Watcher {
             Event::Opened { connection, client, broker } => writeln!(err, "#{connection} {client} to {broker}"),
             Event::Closed { connection, why } => {
                 for save in &mut self.saves {
-                    save.close(connection)?;
+                    save.close(connection);
                 }
                 match why {
                     Some(why) => writeln!(err, "#{connection} closed: {why}"),
@@ -248,6 +261,5 @@ impl Watcher {
             Event::Warning(what) => writeln!(err, "warning: {what}"),
             _ => Ok(()),
         };
-        Ok(())
     }
 }

@@ -8,10 +8,11 @@ use milena_tap::{Exchange, PcapngWriter};
 
 use crate::failure::{Failure, Result};
 
-/// A file that keeps what passes.
+/// A file that keeps what passes. When it takes no more, such as on a full disk, that is told once and the traffic goes on.
 pub(crate) struct Save {
     path: PathBuf,
-    form: Form,
+    /// `None` once it failed.
+    form: Option<Form>,
 }
 
 enum Form {
@@ -32,36 +33,49 @@ impl Save {
                 return Err(Failure::usage(what));
             }
         };
-        Ok(Self { path: path.to_owned(), form })
+        Ok(Self { path: path.to_owned(), form: Some(form) })
     }
 
-    pub(crate) fn exchange(&mut self, exchange: &Exchange) -> Result {
-        let written = match &mut self.form {
+    pub(crate) fn exchange(&mut self, exchange: &Exchange) {
+        self.write(|form| match form {
             Form::Pcapng(file) => file.write(exchange),
             Form::Trace(file) => trace(exchange).try_for_each(|(frame, head)| frame.write(head.as_ref(), file)),
-        };
-        self.check(written)
+        });
     }
 
     /// A connection is at its end.
-    pub(crate) fn close(&mut self, connection: u64) -> Result {
-        let written = match &mut self.form {
+    pub(crate) fn close(&mut self, connection: u64) {
+        self.write(|form| match form {
             Form::Pcapng(file) => file.close(connection),
             Form::Trace(_) => Ok(()),
-        };
-        self.check(written)
+        });
     }
 
-    pub(crate) fn flush(&mut self) -> Result {
-        let written = match &mut self.form {
+    /// Lets others see what was written so far.
+    pub(crate) fn flush(&mut self) {
+        self.write(|form| match form {
             Form::Pcapng(file) => file.flush(),
             Form::Trace(file) => file.flush(),
-        };
-        self.check(written)
+        });
     }
 
-    fn check(&self, written: io::Result<()>) -> Result {
-        written.map_err(|error| Failure::failed(format!("{}: {error}", self.path.display())))
+    /// The end.
+    ///
+    /// # Errors
+    /// Something is missing in the file.
+    pub(crate) fn finish(mut self) -> Result {
+        self.flush();
+        match self.form {
+            Some(_) => Ok(()),
+            None => Err(Failure::failed(format!("{}: not all that passed is in it", self.path.display()))),
+        }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Form) -> io::Result<()>) {
+        if let Some(Err(error)) = self.form.as_mut().map(write) {
+            eprintln!("warning: {}: {error}; nothing more is kept in it", self.path.display());
+            self.form = None;
+        }
     }
 }
 
