@@ -200,3 +200,38 @@ fn wrong_calls_end_with_2() {
     let outcome = milena(&["decode", "missing/file.bin"], b"");
     assert!(outcome.code == 1 && outcome.stderr.contains("there is no such file"), "{}", outcome.stderr);
 }
+
+#[test]
+fn secrets_are_hidden_from_eyes_and_kept_in_json() {
+    // SaslHandshake version 0 and a bare token; SaslAuthenticate version 0; the same cut off inside of its token.
+    let token = "006d696c656e6100687566665f68756666";
+    let bare = format!("00000011 0011 0000 00000001 ffff 0005 504c41494e 00000011 {token}");
+    let wrapped = format!("0000001f 0024 0000 00000002 ffff 00000011 {token}");
+    let cut = format!("00000024 0024 0000 00000002 ffff 00000016 {token} 0000000001");
+    let broken = format!("0000001f 0024 0000 00000002 ffff 00000fff {token}");
+    for (frames, code) in [(&bare, 1), (&wrapped, 0), (&cut, 0), (&broken, 1)] {
+        let shown = milena(&["decode", frames], b"");
+        assert_eq!(shown.code, code, "{}", shown.stderr);
+        for leak in ["huff", "68 75 66", "6875 66", "7566 665f", "75 66 66"] {
+            assert!(!shown.stdout.contains(leak), "{leak}: {}", shown.stdout);
+            assert!(!shown.stderr.contains(leak), "{leak}: {}", shown.stderr);
+        }
+        assert!(shown.stderr.contains("--show-secrets"), "{}", shown.stderr);
+        let told = milena(&["decode", frames, "--show-secrets"], b"");
+        assert!(!told.stdout.contains("2a 2a") && !told.stderr.contains("asterisks"), "{}", told.stdout);
+        let json = milena(&["decode", frames, "--json"], b"");
+        let encoded = milena(&["encode"], json.stdout.as_bytes()).stdout;
+        let plain = |hex: &str| hex.split_whitespace().collect::<String>();
+        assert_eq!(plain(&encoded), plain(frames), "{}", json.stdout);
+    }
+    // The value of a setting goes by its name.
+    let setting = |name: &str| {
+        let json = json!({ "resources": [{ "resourceType": 4, "resourceName": "1", "configs": [
+            { "name": name, "configOperation": 0, "value": "hunter2" }]}]});
+        let message = ["-m", "IncrementalAlterConfigsRequest", "--version", "1"];
+        let hex = milena(&[&["encode"], &message[..]].concat(), json.to_string().as_bytes()).stdout;
+        milena(&[&["decode", "--annotate"], &message[..]].concat(), hex.as_bytes()).stdout
+    };
+    assert!(setting("ssl.key.password").contains("\"*******\""));
+    assert!(setting("log.cleanup.policy").contains("\"hunter2\""));
+}

@@ -32,6 +32,7 @@
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
+//! | [`secret`] | messages without passwords, tokens and keys |
 //! | [`segment`] | log folders and the files in them: batches, indexes, snapshots, checkpoints |
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
@@ -43,6 +44,7 @@ pub mod capture;
 pub mod conversation;
 pub mod entity;
 mod part;
+pub mod secret;
 pub mod segment;
 pub mod stream;
 pub mod text;

@@ -12,12 +12,6 @@ use milena_wire::varint;
 pub(crate) enum Mark {
     /// A host, with its port directly behind.
     Endpoint,
-    /// Bytes or text that nobody may see.
-    Secret,
-    /// The name of a setting, whose value may be a secret.
-    SettingName,
-    /// The value of a setting.
-    SettingValue,
     /// The name of a topic.
     Topic,
     /// The id of a topic.

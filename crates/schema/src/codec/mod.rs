@@ -94,9 +94,9 @@ impl Message {
         decoder.structure(reader, StructId::ROOT).map_err(|error| self.named(error))
     }
 
-    /// Walks over a message of that version at the start of `bytes` and shows each value that is a number, text or an id,
-    /// in the order of the wire, with its field. Nulls, floats, bytes and records are passed over. Takes no memory, and a
-    /// small part of the time of [`Message::decode`]. Gives the count of bytes behind the message.
+    /// Walks over a message of that version at the start of `bytes` and shows each value that is a number, text, an id
+    /// or bytes, in the order of the wire, with its field. Nulls and floats are passed over. Takes no memory, and a small
+    /// part of the time of [`Message::decode`]. Gives the count of bytes behind the message.
     ///
     /// ```
     /// use milena_schema::{Scalar, Spec};

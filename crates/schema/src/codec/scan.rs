@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use milena_wire::{ByteString, Error, Reader, Result, Uuid, counted};
 
 use crate::model::{Field, Message, Struct, StructId, Type};
@@ -12,6 +13,8 @@ pub enum Scalar {
     Text(ByteString),
     /// An id of 16 bytes.
     Uuid(Uuid),
+    /// Bytes or records; they share memory with the message.
+    Bytes(Bytes),
 }
 
 /// Walks over a message without building anything.
@@ -61,7 +64,9 @@ impl<'a, F: FnMut(&'a Field, Scalar)> Scanner<'a, F> {
                 }
             }
             Type::Bytes | Type::Records if nullable => {
-                reader.nullable_bytes(flexible)?;
+                if let Some(bytes) = reader.nullable_bytes(flexible)? {
+                    (self.see)(field, Scalar::Bytes(bytes));
+                }
             }
             Type::Array(element) => {
                 let start = reader.position();
@@ -111,7 +116,7 @@ impl<'a, F: FnMut(&'a Field, Scalar)> Scanner<'a, F> {
             Type::Uuid => Scalar::Uuid(reader.uuid()?),
             Type::String => Scalar::Text(reader.string(flexible)?),
             Type::Float64 => return reader.f64().map(drop),
-            Type::Bytes | Type::Records => return reader.bytes(flexible).map(drop),
+            Type::Bytes | Type::Records => Scalar::Bytes(reader.bytes(flexible)?),
             Type::Struct(id) => return self.structure(reader, *id),
             // No array holds arrays.
             Type::Array(_) => return Ok(()),

@@ -61,7 +61,9 @@ Output: each field beside its bytes, or JSON with --json (--compact for one line
 --message, --request and --response JSON is the default, and --annotate shows the fields. Bytes are
 base64 there, and null is not empty; `milena encode` makes the same bytes of it. What is not
 understood is shown as it is with its range, reading goes on behind it, and the exit code is 1;
-bytes behind a message are no error in Kafka, and are named.
+bytes behind a message are no error in Kafka, and are named. Beside their fields passwords, tokens
+and keys are asterisks, unless --show-secrets asks for them; JSON has everything, so mind where you
+paste it.
 
 Of captures each request is a line with its answer, whatever the port, and what each client did
 follows; --json prints all messages whole, passwords too. Bytes that are missing are named, and the
@@ -147,6 +149,10 @@ struct View {
     /// Print JSON, which is the default with --message, --request and --response
     #[arg(long)]
     json: bool,
+
+    /// Show passwords, tokens and keys beside their fields too; JSON always has them
+    #[arg(long)]
+    show_secrets: bool,
 }
 
 /// What the caller said of the bytes beside their kind.
@@ -160,7 +166,7 @@ impl Decode {
     pub(crate) fn run(self) -> Result {
         let (kind, told) = self.told()?;
         if kind == Kind::Topic {
-            let mut printer = Printer::new(told.style);
+            let mut printer = Printer::new(told.style, self.view.show_secrets);
             let result = self.record()?.run(&mut printer);
             printer.finish()?;
             return result;
@@ -212,7 +218,7 @@ impl Decode {
             })?,
             kind => kind,
         };
-        let mut printer = Printer::new(told.style);
+        let mut printer = Printer::new(told.style, self.view.show_secrets);
         let result = match kind {
             Kind::Records => return Records { view: self.view }.run(bytes),
             Kind::Trace => trace::run(&bytes, &mut printer),

@@ -1,6 +1,8 @@
 use std::io::{BufWriter, StdoutLock, Write as _};
 
-use milena_inspect::Part;
+use bytes::Bytes;
+use milena_inspect::conversation::Frame;
+use milena_inspect::{Part, secret};
 use milena_schema::{Decoded, Note};
 use serde_json::{Value, json};
 
@@ -15,7 +17,8 @@ const DUMPED: usize = 1024;
 /// Reads a message; the printer hears of each field if it wants to. The base of the part counts in the input.
 pub(super) fn decode(part: &Part, printer: &mut Printer) -> Result<Decoded> {
     let outcome = match printer.style {
-        Style::Tree { .. } | Style::Notes => {
+        Style::Tree { .. } => annotate(part, printer),
+        Style::Notes => {
             let annotated = part.message.decode_annotated(part.bytes.clone(), part.version);
             printer.notes(part, &annotated.notes);
             annotated.outcome
@@ -30,6 +33,21 @@ pub(super) fn decode(part: &Part, printer: &mut Printer) -> Result<Decoded> {
             Style::Json | Style::Lines => failure.hint("--annotate shows what was read up to there"),
         }
     })
+}
+
+/// Tells the fields for eyes, without what those may not see.
+fn annotate(part: &Part, printer: &mut Printer) -> milena_wire::Result<Decoded> {
+    let mut annotated = part.message.decode_annotated(part.bytes.clone(), part.version);
+    let shown = Part { bytes: printer.hide(part), ..part.clone() };
+    if shown.bytes != part.bytes {
+        match annotated.outcome {
+            Ok(_) => annotated.notes = shown.message.decode_annotated(shown.bytes.clone(), shown.version).notes,
+            // What was read up to the failure may be a secret too.
+            Err(_) => annotated.notes.truncate(1),
+        }
+    }
+    printer.notes(&shown, &annotated.notes);
+    annotated.outcome
 }
 
 /// How things are shown.
@@ -65,11 +83,41 @@ pub(super) struct Printer {
     rows: Vec<Row>,
     notes: Vec<Value>,
     titles: usize,
+    show_secrets: bool,
+    /// Something was hidden.
+    hidden: bool,
 }
 
 impl Printer {
-    pub(super) fn new(style: Style) -> Self {
-        Self { out: output::stdout(), style, rows: Vec::new(), notes: Vec::new(), titles: 0 }
+    pub(super) fn new(style: Style, show_secrets: bool) -> Self {
+        let (rows, notes) = (Vec::new(), Vec::new());
+        Self { out: output::stdout(), style, rows, notes, titles: 0, show_secrets, hidden: false }
+    }
+
+    /// The bytes of a message as they may be shown.
+    fn hide(&mut self, part: &Part) -> Bytes {
+        if self.show_secrets {
+            return part.bytes.clone();
+        }
+        let hidden = secret::hide(part.message, part.version, &part.bytes);
+        self.hidden |= hidden != part.bytes;
+        hidden
+    }
+
+    /// The same of a frame that cannot be read, for eyes alone.
+    pub(super) fn hide_frame(&mut self, frame: &Frame) -> Bytes {
+        if self.show_secrets || !matches!(self.style, Style::Tree { .. }) {
+            return frame.bytes.clone();
+        }
+        let hidden = match &frame.head {
+            None if frame.is_sasl_token() => secret::stars(&frame.bytes, 0),
+            None => frame.bytes.clone(),
+            Some(head) => {
+                secret::hide_frame(head.api_key, head.api_version, frame.direction, &frame.bytes, Some(frame.body))
+            }
+        };
+        self.hidden |= hidden != frame.bytes;
+        hidden
     }
 
     /// A line of words above what follows.
@@ -197,6 +245,9 @@ impl Printer {
             _ => self.flush_rows()?,
         }
         self.out.flush()?;
+        if self.hidden {
+            eprintln!("note: asterisks stand for passwords, tokens and keys; --show-secrets shows them");
+        }
         Ok(())
     }
 }

@@ -119,7 +119,8 @@ impl Shown<'_> {
         let parts = match frame.parts() {
             Ok(parts) => parts,
             Err(error) => {
-                printer.unknown(self.base, &frame.bytes)?;
+                let bytes = printer.hide_frame(frame);
+                printer.unknown(self.base, &bytes)?;
                 return Err(Failure::failed(format!("{error} (at byte {})", self.base)));
             }
         };

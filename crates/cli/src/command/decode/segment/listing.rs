@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use milena_inspect::secret;
 use milena_inspect::segment::{Fault, File, IndexEntry, Item};
 use milena_inspect::topic::{Content, TopicRecord};
 use milena_records::{Batch, RecordRef};
@@ -19,6 +20,7 @@ const ROWS: usize = 1000;
 pub(super) struct Listing<W> {
     out: W,
     headers_only: bool,
+    show_secrets: bool,
     table: Option<Rows>,
     is_first: bool,
 }
@@ -31,8 +33,8 @@ struct Rows {
 }
 
 impl<W: Write> Listing<W> {
-    pub(super) fn new(out: W, headers_only: bool) -> Self {
-        Self { out, headers_only, table: None, is_first: true }
+    pub(super) fn new(out: W, headers_only: bool, show_secrets: bool) -> Self {
+        Self { out, headers_only, show_secrets, table: None, is_first: true }
     }
 
     fn row(&mut self, titles: &'static [&'static str], cells: Vec<String>) -> io::Result<()> {
@@ -79,9 +81,8 @@ impl<W: Write> Show for Listing<W> {
                 self.begin(&format!("{}  {}", place(batch), head(batch)))?;
                 self.line(&format!("  {}", details(batch)))
             }
-            Item::Record { record, decoded: Some(decoded), .. } => {
-                self.row(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"], meaning(record, decoded))
-            }
+            Item::Record { record, decoded: Some(decoded), .. } => self
+                .row(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"], meaning(record, decoded, self.show_secrets)),
             Item::Record { batch, record, .. } => {
                 self.row(&[">OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"], row(batch, record))
             }
@@ -199,14 +200,44 @@ pub(super) fn wrong(fault: &Fault) -> String {
 }
 
 /// A record of one of Kafka's own topics.
-fn meaning(record: &RecordRef, decoded: &TopicRecord) -> Vec<String> {
-    let content = |content: &Content| match content {
+fn meaning(record: &RecordRef, decoded: &TopicRecord, show_secrets: bool) -> Vec<String> {
+    let value = if decoded.is_deletion() { "deleted".to_owned() } else { content(&decoded.value, show_secrets) };
+    let name = decoded.name.unwrap_or("unknown").to_owned();
+    let key = content(&decoded.key, show_secrets);
+    vec![record.offset.to_string(), when(record.timestamp), name, short(&key, 80), short(&value, 100)]
+}
+
+/// A key or value of such a record.
+fn content(content: &Content, show_secrets: bool) -> String {
+    match content {
         Content::Null => "null".to_owned(),
+        Content::Read { part, .. } if !show_secrets && secret::may_hold(part.message) => {
+            let bytes = secret::hide(part.message, part.version, &part.bytes);
+            // Asterisks are as good a value as what they stand for.
+            part.message.decode(bytes, part.version).map(|read| brief(&read.json)).unwrap_or_default()
+        }
         Content::Read { json, .. } => brief(json),
         Content::Raw { why, .. } => format!("not understood: {why}"),
-    };
-    let value = if decoded.is_deletion() { "deleted".to_owned() } else { content(&decoded.value) };
-    let name = decoded.name.unwrap_or("unknown").to_owned();
-    let key = content(&decoded.key);
-    vec![record.offset.to_string(), when(record.timestamp), name, short(&key, 80), short(&value, 100)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_inspect::topic::Reader;
+
+    use super::*;
+
+    #[test]
+    fn the_password_in_a_setting_of_a_broker_does_not_show() {
+        // Version 1 of the frame, record type 4 at version 0: broker 1, a name, and its value.
+        let record = |name: &str| {
+            let text = |text: &str| [&[text.len() as u8 + 1], text.as_bytes()].concat();
+            let value = [&[1, 4, 0, 4][..], &text("1"), &text(name), &text("hunter2"), &[0]].concat();
+            Reader::for_topic("__cluster_metadata").unwrap().decode(None, Some(&value)).value
+        };
+        let [secret, plain] = [record("ssl.key.password"), record("log.dir")];
+        assert!(content(&secret, false).ends_with("value: \"*******\""), "{}", content(&secret, false));
+        assert!(content(&secret, true).ends_with("value: \"hunter2\""));
+        assert!(content(&plain, false).ends_with("value: \"hunter2\""));
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, segments: Segments) -> Result {
     let mut show: Box<dyn Show> = match (view.json || view.compact, options.verify) {
         (true, _) => Box::new(JsonLines::new(out)),
         (false, true) => Box::new(Verdicts::new(out)),
-        (false, false) => Box::new(Listing::new(out, options.headers_only)),
+        (false, false) => Box::new(Listing::new(out, options.headers_only, view.show_secrets)),
     };
     let mut progress = Progress::new(!io::IsTerminal::is_terminal(&io::stdout()));
     let mut total = Summary::default();
