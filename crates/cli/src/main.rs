@@ -10,6 +10,7 @@ mod cli;
 mod command;
 mod conversation;
 mod example;
+mod exchange;
 mod failure;
 mod field;
 mod history;

@@ -142,7 +142,8 @@ fn a_fault_is_named_in_the_line_of_its_victim() {
     assert!(refused.stderr.contains("POLICY_VIOLATION"), "{}", refused.stderr);
     let text = String::from_utf8(finish(tap).stdout).unwrap();
     let line = text.lines().find(|line| line.contains("CreateTopics v7")).expect(&text);
-    assert!(line.ends_with("letters  POLICY_VIOLATION  [error POLICY_VIOLATION]"), "{line}");
+    assert!(line.ends_with("letters  POLICY_VIOLATION  (fault: error POLICY_VIOLATION)"), "{line}");
+    assert!(text.starts_with("TIME "), "{text}");
     assert!(text.contains("CreateTopics        7      1"), "{text}");
 }
 

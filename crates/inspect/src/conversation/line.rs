@@ -90,6 +90,40 @@ impl Line {
         }
     }
 
+    /// The line, with what failed and what else there is to say as the caller dresses it up, in colours for example.
+    pub fn render(&self, errors: impl FnOnce(&str) -> String, notes: impl FnOnce(&str) -> String) -> String {
+        let time = crate::time::format(self.time);
+        let time = time.get(11..26).unwrap_or_default();
+        let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
+        let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
+        let connection = format!("#{}", self.connection);
+        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| shown(id, 20));
+        let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
+        let (sent, received) = (size(self.sent), size(self.received));
+        let mut line =
+            format!("{time:<15} {connection:>5} {client:<20} {api:<22} {sent:>8} {received:>8} {latency:>9}");
+        let mut put = |text: &str| {
+            line.push_str("  ");
+            line.push_str(text);
+        };
+        if !self.topics.is_empty() {
+            let mut topics: Vec<String> =
+                self.topics.iter().take(MAX_TOPICS).map(|name| shown(name, MAX_NAME)).collect();
+            if self.topics.len() > MAX_TOPICS {
+                topics.push(format!("{} more", self.topics.len() - MAX_TOPICS));
+            }
+            put(&topics.join(", "));
+        }
+        if !self.errors.is_empty() {
+            let codes: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+            put(&errors(&codes.join(", ")));
+        }
+        if !self.notes.is_empty() {
+            put(&notes(&format!("({})", self.notes.join("; "))));
+        }
+        line
+    }
+
     /// What stands above such lines.
     pub fn title() -> String {
         format!(
@@ -113,31 +147,7 @@ fn note(remark: &Remark) -> Option<String> {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = crate::time::format(self.time);
-        let time = time.get(11..26).unwrap_or_default();
-        let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
-        let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
-        let connection = format!("#{}", self.connection);
-        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| shown(id, 20));
-        let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
-        let (sent, received) = (size(self.sent), size(self.received));
-        write!(f, "{time:<15} {connection:>5} {client:<20} {api:<22} {sent:>8} {received:>8} {latency:>9}")?;
-        if !self.topics.is_empty() {
-            let mut topics: Vec<String> =
-                self.topics.iter().take(MAX_TOPICS).map(|name| shown(name, MAX_NAME)).collect();
-            if self.topics.len() > MAX_TOPICS {
-                topics.push(format!("{} more", self.topics.len() - MAX_TOPICS));
-            }
-            write!(f, "  {}", topics.join(", "))?;
-        }
-        if !self.errors.is_empty() {
-            let errors: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-            write!(f, "  {}", errors.join(", "))?;
-        }
-        if !self.notes.is_empty() {
-            write!(f, "  ({})", self.notes.join("; "))?;
-        }
-        Ok(())
+        f.write_str(&self.render(str::to_owned, str::to_owned))
     }
 }
 

@@ -1,20 +1,17 @@
 use std::io::{BufWriter, StdoutLock, Write as _};
-use std::time::Duration;
 
+use milena_inspect::conversation::Line;
 use milena_records::{Batches, ReadOptions, Record};
 use milena_tap::{Exchange, FactReader, Facts, RecordSet};
 use serde_json::{Value, json};
 
 use super::json;
 use super::summary::Summary;
+use crate::exchange;
 use crate::failure::Result;
-use crate::output::{Paint, short, stdout};
+use crate::output::{Paint, stdout};
 use crate::record;
 
-/// Topics in a line.
-const TOPICS: usize = 3;
-/// Characters of a key or value in a line.
-const TEXT: usize = 60;
 /// Records of one exchange that are shown.
 const RECORDS: usize = 1000;
 
@@ -24,6 +21,8 @@ pub(crate) struct View {
     paint: Paint,
     json: bool,
     records: bool,
+    /// The title stands above.
+    titled: bool,
     reader: FactReader,
     summary: Summary,
 }
@@ -35,6 +34,7 @@ impl View {
             paint: Paint::stdout(),
             json,
             records,
+            titled: false,
             reader: FactReader::default(),
             summary: Summary::default(),
         }
@@ -56,19 +56,18 @@ impl View {
             let json = json::exchange(exchange, facts, records.collect());
             return self.print_json(&json);
         }
-        let line = line(self.paint, exchange, facts);
-        writeln!(self.out, "{line}")?;
+        if !std::mem::replace(&mut self.titled, true) {
+            writeln!(self.out, "{}", exchange::title(self.paint))?;
+        }
+        writeln!(self.out, "{}", exchange::line(&line(exchange, facts), self.paint))?;
         for found in sets.iter().flat_map(records).take(RECORDS) {
-            match found {
-                Ok((topic, partition, record)) => writeln!(
-                    self.out,
-                    "              {topic}-{partition} {}  {} = {}",
-                    record.offset,
-                    text(record.key.as_deref()),
-                    text(record.value.as_deref()),
-                )?,
-                Err(why) => writeln!(self.out, "              {why}")?,
-            }
+            let line = match found {
+                Ok((topic, partition, Record { offset, key, value, .. })) => {
+                    exchange::record(topic, partition, offset, key.as_deref(), value.as_deref())
+                }
+                Err(why) => exchange::below(&why),
+            };
+            writeln!(self.out, "{line}")?;
         }
         Ok(())
     }
@@ -98,43 +97,27 @@ impl View {
     }
 }
 
-fn line(paint: Paint, exchange: &Exchange, facts: &Facts) -> String {
-    let time = milena_inspect::time::format(exchange.time);
-    let api = match exchange.api {
-        None => "SASL token".to_owned(),
-        Some(api) if api.name().is_some() => format!("{api} v{}", exchange.version),
-        Some(api) => format!("key {} v{}", api.0, exchange.version),
-    };
-    let client = short(exchange.client_id.as_deref().unwrap_or("-"), 16);
-    let answer = exchange.response.as_ref().map_or("-".to_owned(), |response| (response.len() + 4).to_string());
-    let latency = exchange.latency.map_or_else(String::new, latency);
-    let mut line = format!(
-        "{}  #{:<3} {client:<16}  {api:<24} {:>8} > {answer:>8} B {latency:>9}",
-        time.get(11..23).unwrap_or(&time),
-        exchange.connection,
-        exchange.request.len() + 4,
-    );
-    if !facts.topics.is_empty() {
-        let names = facts.topics.iter().take(TOPICS).map(|topic| short(topic, 40)).collect::<Vec<_>>().join(" ");
-        line += &format!("  {names}");
-        if facts.topics.len() > TOPICS {
-            line += &format!(" and {} more", facts.topics.len() - TOPICS);
-        }
-    }
-    for code in &facts.errors {
-        line += &format!("  {}", paint.bold(&code.to_string()));
+fn line(exchange: &Exchange, facts: &Facts) -> Line {
+    let mut notes = Vec::new();
+    if exchange.api.is_none() {
+        notes.push("a token of SASL".to_owned());
     }
     if !facts.whole {
-        line += &format!("  {}", paint.dim("(not read to its end)"));
+        notes.push("not read to its end".to_owned());
     }
-    if let Some(fault) = &exchange.fault {
-        line += &format!("  {}", paint.color(Paint::CYAN, &format!("[{fault}]")));
+    notes.extend(exchange.fault.map(|fault| format!("fault: {fault}")));
+    Line {
+        time: exchange.time,
+        connection: exchange.connection,
+        client_id: exchange.client_id.as_ref().map(ToString::to_string),
+        api: exchange.api.map(|api| (api, exchange.version)),
+        sent: Some(exchange.request.len() + 4),
+        received: exchange.response.as_ref().map(|response| response.len() + 4),
+        latency: exchange.latency,
+        topics: facts.topics.clone(),
+        errors: facts.errors.clone(),
+        notes,
     }
-    line
-}
-
-fn latency(time: Duration) -> String {
-    format!("{:.2} ms", json::millis(time))
 }
 
 type Found<'a> = std::result::Result<(&'a str, i32, Record), String>;
@@ -154,12 +137,4 @@ fn records(set: &RecordSet) -> impl Iterator<Item = Found<'_>> {
                 .collect(),
         }
     })
-}
-
-fn text(bytes: Option<&[u8]>) -> String {
-    match bytes.map(|bytes| (bytes, std::str::from_utf8(bytes))) {
-        None => "null".to_owned(),
-        Some((_, Ok(text))) => short(text, TEXT),
-        Some((bytes, Err(_))) => short(&crate::output::hex(&bytes[..bytes.len().min(TEXT)]), TEXT),
-    }
 }

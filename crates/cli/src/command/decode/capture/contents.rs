@@ -6,14 +6,13 @@ use bytes::Bytes;
 use milena_inspect::conversation::{Exchange, Frame};
 use milena_messages::{ApiKey, FetchResponse, Message as _, ProduceRequest};
 use milena_records::Batches;
+use milena_wire::Uuid;
 
-use crate::output::short;
+use crate::exchange;
 
-/// Characters of a key or value.
-const WIDTH: usize = 60;
-
-/// Writes the records of a Produce or Fetch, a line each.
-pub(super) fn write(exchange: &Exchange, out: &mut impl Write) -> io::Result<()> {
+/// Writes the records of a Produce or Fetch, a line each. `known` are the topics that it is about: some versions have ids
+/// in place of names.
+pub(super) fn write(exchange: &Exchange, known: &[String], out: &mut impl Write) -> io::Result<()> {
     let Some(head) = exchange.head() else { return Ok(()) };
     let body = |frame: &Frame| (frame.missing == 0).then(|| frame.bytes.slice(frame.body..));
     match head.api_key {
@@ -23,8 +22,9 @@ pub(super) fn write(exchange: &Exchange, out: &mut impl Write) -> io::Result<()>
                 return Ok(());
             };
             for topic in &request.topic_data {
+                let name = name(&topic.name, topic.topic_id, known);
                 for partition in &topic.partition_data {
-                    records(partition.index, partition.records.as_ref(), out)?;
+                    records(&name, partition.index, partition.records.as_ref(), out)?;
                 }
             }
         }
@@ -34,8 +34,9 @@ pub(super) fn write(exchange: &Exchange, out: &mut impl Write) -> io::Result<()>
                 return Ok(());
             };
             for topic in &answer.responses {
+                let name = name(&topic.topic, topic.topic_id, known);
                 for partition in &topic.partitions {
-                    records(partition.partition_index, partition.records.as_ref(), out)?;
+                    records(&name, partition.partition_index, partition.records.as_ref(), out)?;
                 }
             }
         }
@@ -44,23 +45,23 @@ pub(super) fn write(exchange: &Exchange, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn records(partition: i32, records: Option<&Bytes>, out: &mut impl Write) -> io::Result<()> {
+fn records(topic: &str, partition: i32, records: Option<&Bytes>, out: &mut impl Write) -> io::Result<()> {
     let Some(records) = records else { return Ok(()) };
     for batch in Batches::new(records.clone()) {
-        let Ok(batch) = batch else { return writeln!(out, "{:>24} (damaged records)", "") };
+        let Ok(batch) = batch else { return writeln!(out, "{}", exchange::below("(damaged records)")) };
         for record in batch.records() {
-            let Ok(record) = record else { return writeln!(out, "{:>24} (damaged records)", "") };
-            let (key, value) = (text(record.key), text(record.value));
-            writeln!(out, "{:>24} {partition:>4} @ {:<8} {key} = {value}", "", record.offset)?;
+            let Ok(record) = record else { return writeln!(out, "{}", exchange::below("(damaged records)")) };
+            writeln!(out, "{}", exchange::record(topic, partition, record.offset, record.key, record.value))?;
         }
     }
     Ok(())
 }
 
-fn text(bytes: Option<&[u8]>) -> String {
-    match bytes.map(std::str::from_utf8) {
-        None => "null".to_owned(),
-        Some(Ok(text)) => format!("{:?}", short(text, WIDTH)),
-        Some(Err(_)) => format!("0x{}", short(&crate::output::hex(bytes.unwrap_or_default()), WIDTH)),
+/// The name of a topic, as far as it is known.
+fn name(name: &str, id: Uuid, known: &[String]) -> String {
+    match known {
+        _ if !name.is_empty() => name.to_owned(),
+        [only] => only.clone(),
+        _ => id.to_string(),
     }
 }

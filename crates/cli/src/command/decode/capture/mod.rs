@@ -13,8 +13,9 @@ use milena_inspect::conversation::{Direction, Line};
 use serde_json::{Map, Value, json};
 
 use super::View;
+use crate::exchange;
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::{self, Paint};
 use summary::Summary;
 
 /// How to read captures.
@@ -59,6 +60,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bo
         json: view.json || view.compact,
         records,
         captures,
+        paint: Paint::stdout(),
         exchanges: 0,
         // Somebody may be looking on while the capture is made.
         live: paths.is_empty() || io::stdout().is_terminal(),
@@ -177,6 +179,7 @@ struct Show {
     json: bool,
     records: bool,
     captures: Captures,
+    paint: Paint,
     exchanges: u64,
     /// Nothing waits in the buffer.
     live: bool,
@@ -201,11 +204,12 @@ impl Show {
             return self.line(Value::Object(map));
         }
         if self.exchanges == 1 {
-            writeln!(self.out, "{}", output::Paint::stdout().bold(&Line::title()))?;
+            writeln!(self.out, "{}", exchange::title(self.paint))?;
         }
-        writeln!(self.out, "{}", Line::new(*connection, exchange, topics.clone(), errors.clone()))?;
+        let line = Line::new(*connection, exchange, topics.clone(), errors.clone());
+        writeln!(self.out, "{}", exchange::line(&line, self.paint))?;
         if self.records {
-            contents::write(exchange, &mut self.out)?;
+            contents::write(exchange, topics, &mut self.out)?;
         }
         Ok(())
     }
