@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use milena_inspect::capture::{Capture, CaptureOptions, Event};
 use milena_inspect::conversation::Line;
-use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
@@ -45,13 +44,19 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
         let mut exchanges = 0_u64;
         for _ in 0..3 {
             let mut out = BufWriter::with_capacity(64 << 10, io::sink());
+            let mut line = Vec::new();
             let clock = Clock::start();
             exchanges = 0;
             for event in Capture::new(File::open(path)?, CaptureOptions::default())? {
                 let Event::Exchange(captured) = event? else { continue };
                 exchanges += 1;
                 match json {
-                    true => serde_json::to_writer(&mut out, &Value::Object(captured.exchange.to_json()))?,
+                    true => {
+                        line.clear();
+                        captured.write_json(&mut line);
+                        line.push(b'\n');
+                        out.write_all(&line)?;
+                    }
                     false => {
                         writeln!(out, "{}", Line::new(1, &captured.exchange, captured.topics, captured.errors))?;
                     }

@@ -1,6 +1,8 @@
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use milena_messages::ApiKey;
-use milena_schema::{Annotated, Decoded, Message, Note, Spec};
+use milena_schema::{Annotated, Api, Decoded, Message, Note, Spec};
 use milena_wire::VersionRange;
 
 /// A message somewhere in bytes, not read yet.
@@ -23,6 +25,15 @@ impl Part {
     /// The bytes are no such message.
     pub fn decode(&self) -> Result<Decoded, milena_wire::Error> {
         self.message.decode(self.bytes.clone(), self.version).map_err(|error| error.shift(self.base))
+    }
+
+    /// Writes the JSON of the message as text behind what `out` holds, which is much faster than to read and print it. Gives
+    /// the count of bytes behind the message.
+    ///
+    /// # Errors
+    /// As [`Part::decode`]; `out` is then as it was.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> Result<usize, milena_wire::Error> {
+        self.message.write_json(self.bytes.clone(), self.version, out).map_err(|error| error.shift(self.base))
     }
 
     /// Reads the message and tells for each field which bytes it came from, up to where reading failed. Like the errors,
@@ -79,15 +90,40 @@ pub(crate) fn layouts(
     version: i16,
     request: bool,
 ) -> Result<(&'static Message, i16, &'static Message), Unreadable> {
-    let spec = Spec::kafka();
-    let known = spec.api(api.0).ok_or(Unreadable::UnknownApi(api.0))?;
+    let found = Layouts::kafka().binary_search_by_key(&api.0, |layouts| layouts.api.key);
+    let Layouts { api: known, request: asked, response: answered } = match found {
+        Ok(index) => &Layouts::kafka()[index],
+        Err(_) => return Err(Unreadable::UnknownApi(api.0)),
+    };
     if !known.versions.contains(version) {
         return Err(Unreadable::UnknownVersion { api, version, released: known.versions });
     }
-    let (header, suffix, header_version) = match request {
-        true => ("RequestHeader", "Request", known.request_header_version(version)),
-        false => ("ResponseHeader", "Response", known.response_header_version(version)),
+    let ([header, body], header_version) = match request {
+        true => (asked, known.request_header_version(version)),
+        false => (answered, known.response_header_version(version)),
     };
-    let message = |name: &str| spec.message(name).map_err(|_| Unreadable::UnknownApi(api.0));
-    Ok((message(header)?, header_version, message(&format!("{}{suffix}", known.name))?))
+    Ok((header, header_version, body))
+}
+
+/// Header and body of request and answer of an API.
+struct Layouts {
+    api: &'static Api,
+    request: [&'static Message; 2],
+    response: [&'static Message; 2],
+}
+
+impl Layouts {
+    /// In the order of the keys. Found once: to look for two names in every frame takes longer than to read most frames.
+    fn kafka() -> &'static [Self] {
+        static LAYOUTS: LazyLock<Vec<Layouts>> = LazyLock::new(|| {
+            let spec = Spec::kafka();
+            let pair = |api: &Api, what: &str| {
+                let header = spec.message(&format!("{what}Header")).ok()?;
+                Some([header, spec.message(&format!("{}{what}", api.name)).ok()?])
+            };
+            let layouts = |api| Some(Layouts { api, request: pair(api, "Request")?, response: pair(api, "Response")? });
+            spec.apis.iter().filter_map(layouts).collect()
+        });
+        &LAYOUTS
+    }
 }

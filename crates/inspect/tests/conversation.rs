@@ -159,3 +159,39 @@ fn a_broken_header_says_so_and_keeps_what_there_is() {
     assert!(matches!(exchanges[0].request_json(), Err(Unreadable::Malformed(_))));
     assert!(matches!(exchanges[1].remarks[0], Remark::BadHeader(_)));
 }
+
+#[test]
+fn the_json_has_both_frames_what_is_left_over_and_what_cannot_be_read() {
+    let exchanges = converse(&[
+        "> 000c 0000 00000007 ffff 0001 67 00000003 0001 6d",
+        "> 000c 0000 00000008 0001 22 0001 67 00000003 0001 6d",
+        "< 00000007 001b ff",
+        "< 00000008 00",
+        "< 00000009 001b",
+    ]);
+    let asked = r#""body":{"groupId":"g","generationId":3,"memberId":"m"}}"#;
+    let expected = [
+        r#"{"time":"1970-01-01T00:00:00.000000Z","api":"Heartbeat","version":0,"correlationId":7,"clientId":null,"#
+            .to_owned()
+            + r#""latencyMicros":2000,"request":{"size":20,"header":{"requestApiKey":12,"requestApiVersion":0,"#
+            + r#""correlationId":7,"clientId":null},"#
+            + asked
+            + r#","response":{"size":7,"header":{"correlationId":7},"body":{"errorCode":27},"leftover":"/w=="},"notes":[]}"#,
+        r#"{"time":"1970-01-01T00:00:00.001000Z","api":"Heartbeat","version":0,"correlationId":8,"clientId":"\"","#
+            .to_owned()
+            + r#""latencyMicros":2000,"request":{"size":21,"header":{"requestApiKey":12,"requestApiVersion":0,"#
+            + r#""correlationId":8,"clientId":"\""},"#
+            + asked
+            + r#","response":{"size":5,"error":"HeartbeatResponse.errorCode: 2 bytes expected, 1 left (at byte 4)","#
+            + r#""frame":"AAAACAA="},"notes":[]}"#,
+        r#"{"time":"1970-01-01T00:00:00.004000Z","api":null,"version":null,"correlationId":null,"clientId":null,"#
+            .to_owned()
+            + r#""latencyMicros":null,"request":null,"response":{"size":6,"error":"an answer to a request that was not seen","#
+            + r#""frame":"AAAACQAb"},"notes":["answers correlation id 9, which was not seen"]}"#,
+    ];
+    for (exchange, expected) in exchanges.iter().zip(expected) {
+        let mut out = Vec::new();
+        exchange.write_json(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -44,6 +44,7 @@ mod buffer;
 mod facts;
 mod file;
 mod framer;
+mod json;
 mod packet;
 mod reader;
 mod recognise;

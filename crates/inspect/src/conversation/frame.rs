@@ -92,15 +92,21 @@ impl Frame {
         ])
     }
 
+    /// The same where no bytes are missing.
+    pub(super) fn whole(&self) -> Result<[Part; 2], Unreadable> {
+        let parts = self.parts()?;
+        match self.missing {
+            0 => Ok(parts),
+            missing => Err(Unreadable::Cut { missing }),
+        }
+    }
+
     /// Reads the body as JSON, in the form that [`Decoded`] describes.
     ///
     /// # Errors
     /// As [`Frame::parts`]; bytes are missing, or are not what the protocol says. Offsets count from the start of the frame.
     pub fn decode(&self) -> Result<Decoded, Unreadable> {
-        let [header, body] = self.parts()?;
-        if self.missing > 0 {
-            return Err(Unreadable::Cut { missing: self.missing });
-        }
+        let [header, body] = self.whole()?;
         // A header that cannot be read leaves nobody knowing where the body begins.
         header.decode()?;
         Ok(body.decode()?)
@@ -112,10 +118,7 @@ impl Frame {
     /// # Errors
     /// As [`Frame::decode`]; what was shown before the error was there.
     pub fn scan(&self, see: impl FnMut(&Field, Scalar)) -> Result<(), Unreadable> {
-        let [header, body] = self.parts()?;
-        if self.missing > 0 {
-            return Err(Unreadable::Cut { missing: self.missing });
-        }
+        let [header, body] = self.whole()?;
         header.message.scan(header.bytes, header.version, |_, _| {})?;
         body.message.scan(body.bytes, body.version, see).map_err(|error| error.shift(body.base))?;
         Ok(())

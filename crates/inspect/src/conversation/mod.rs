@@ -12,5 +12,6 @@ mod pairing;
 
 pub use exchange::{Exchange, Remark};
 pub use frame::{Direction, Frame, Head};
+pub(crate) use json::put;
 pub use line::Line;
 pub use pairing::{Bounds, Conversation};

@@ -164,7 +164,7 @@ impl<'a, T: Trace> Decoder<'a, T> {
 
     fn array(&mut self, reader: &mut Reader, element: &'a Type, flexible: bool) -> Result<Value> {
         let start = reader.position();
-        let Some(count) = reader.count(flexible, self.memory(element))? else {
+        let Some(count) = reader.count(flexible, memory(self.message, self.version, element))? else {
             return Ok(Value::Null);
         };
         // Typed messages read these in one go; the error is to be the same.
@@ -206,26 +206,26 @@ impl<'a, T: Trace> Decoder<'a, T> {
             Type::Array(element) => self.array(reader, element, flexible)?,
         })
     }
+}
 
-    /// What one element costs at least; what it holds beyond that is backed by bytes of its own.
-    pub(super) fn memory(&self, ty: &Type) -> usize {
-        VALUE
-            + match ty {
-                Type::Struct(id) => self.members(*id),
-                _ => 0,
-            }
-    }
+/// What one element costs at least; what it holds beyond that is backed by bytes of its own.
+pub(super) fn memory(message: &Message, version: i16, ty: &Type) -> usize {
+    VALUE
+        + match ty {
+            Type::Struct(id) => members(message, version, *id),
+            _ => 0,
+        }
+}
 
-    fn members(&self, id: StructId) -> usize {
-        let fields = self.message.structure(id).fields.iter();
-        fields
-            .filter(|field| field.tag.is_none() && field.versions.contains(self.version))
-            .map(|field| match &field.ty {
-                Type::Struct(id) if !field.nullable.contains(self.version) => MEMBER + self.members(*id),
-                _ => MEMBER,
-            })
-            .sum()
-    }
+fn members(message: &Message, version: i16, id: StructId) -> usize {
+    let fields = message.structure(id).fields.iter();
+    fields
+        .filter(|field| field.tag.is_none() && field.versions.contains(version))
+        .map(|field| match &field.ty {
+            Type::Struct(id) if !field.nullable.contains(version) => MEMBER + members(message, version, *id),
+            _ => MEMBER,
+        })
+        .sum()
 }
 
 pub(super) fn base64_json(bytes: &[u8]) -> Value {
@@ -240,7 +240,7 @@ pub(super) fn unknown_json(tag: u32, data: &[u8]) -> Value {
 }
 
 /// JSON has no numbers for what is not finite; Kafka writes names.
-fn float_json(value: f64) -> Value {
+pub(super) fn float_json(value: f64) -> Value {
     match Number::from_f64(value) {
         Some(number) => Value::Number(number),
         None if value.is_nan() => Value::from("NaN"),

@@ -165,3 +165,41 @@ fn a_scan_shows_what_the_json_has() {
         }
     }
 }
+
+#[test]
+fn the_json_that_is_written_is_that_of_the_values() {
+    for message in &Spec::kafka().messages {
+        for version in message.versions.iter() {
+            for json in [message.default_json(version), message.sample_json(version, 3), message.example_json(version)]
+            {
+                let wire = message.encode(&json.unwrap(), version).unwrap();
+                let mut out = b"before ".to_vec();
+                let leftover = message.write_json([&wire[..], b"!"].concat().into(), version, &mut out);
+                assert_eq!(leftover, Ok(1), "{} {version}", message.name);
+                let expected = format!("before {}", message.decode(wire.clone(), version).unwrap().json);
+                assert_eq!(String::from_utf8(out).unwrap(), expected, "{} {version}", message.name);
+                for part in 0..wire.len().min(4) {
+                    let end = wire.len() * part / 4;
+                    let cut = wire.slice(..end);
+                    let mut out = b"before ".to_vec();
+                    let Err(error) = message.write_json(cut.clone(), version, &mut out) else { panic!("{end}") };
+                    assert_eq!(out, b"before ");
+                    assert_eq!(error.to_string(), message.decode(cut, version).unwrap_err().to_string());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tagged_fields_are_written_in_the_order_of_the_spec_the_last_of_several_and_no_defaults() {
+    let message = Spec::kafka().message("ApiVersionsResponse").unwrap();
+    // No error, one API, no throttling; then tags 3, 1, 9, 1 and 3 again, of which the last is the default.
+    let wire = b"\0\0\x02\0\x12\0\0\0\x04\0\0\0\0\0\x05\x03\x01\x01\x01\x08\0\0\0\0\0\0\0\x01\x09\x02ab\x01\x08\0\0\0\0\0\0\0\x02\x03\x01\0";
+    let mut out = Vec::new();
+    assert_eq!(message.write_json(wire.to_vec().into(), 4, &mut out), Ok(0));
+    let expected = r#"{"errorCode":0,"apiKeys":[{"apiKey":18,"minVersion":0,"maxVersion":4}],"throttleTimeMs":0,"#
+        .to_owned()
+        + r#""finalizedFeaturesEpoch":2,"_unknownTaggedFields":[{"tag":9,"data":"YWI="}]}"#;
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use milena_inspect::capture::{Capture, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture};
 use milena_inspect::conversation::{Direction, Line};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::View;
 use crate::exchange;
@@ -64,6 +64,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bo
         exchanges: 0,
         // Somebody may be looking on while the capture is made.
         live: paths.is_empty() || io::stdout().is_terminal(),
+        text: Vec::new(),
     };
     let mut unread = Unread::default();
     if paths.is_empty() {
@@ -183,6 +184,8 @@ struct Show {
     exchanges: u64,
     /// Nothing waits in the buffer.
     live: bool,
+    /// Memory for a line of JSON.
+    text: Vec<u8>,
 }
 
 impl Show {
@@ -191,18 +194,13 @@ impl Show {
         if self.captures.summary {
             return Ok(());
         }
-        let Captured { connection, client, broker, exchange, errors, topics, .. } = captured;
         if self.json {
-            let mut map = Map::new();
-            map.insert("type".to_owned(), json!("exchange"));
-            map.insert("connection".to_owned(), json!(connection));
-            map.insert("client".to_owned(), json!(client.to_string()));
-            map.insert("broker".to_owned(), json!(broker.to_string()));
-            map.extend(exchange.to_json());
-            map.insert("errors".to_owned(), errors.iter().map(|error| error.to_string()).collect());
-            map.insert("topics".to_owned(), json!(topics));
-            return self.line(Value::Object(map));
+            self.text.clear();
+            captured.write_json(&mut self.text);
+            self.text.push(b'\n');
+            return Ok(self.out.write_all(&self.text)?);
         }
+        let Captured { connection, exchange, errors, topics, .. } = captured;
         if self.exchanges == 1 {
             writeln!(self.out, "{}", exchange::title(self.paint))?;
         }
