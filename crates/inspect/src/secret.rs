@@ -162,6 +162,49 @@ mod tests {
     }
 
     #[test]
+    fn of_every_version_of_every_message_the_secrets_change_and_nothing_else() {
+        use base64::Engine as _;
+        use base64::engine::general_purpose::STANDARD;
+        use serde_json::Value;
+
+        fn starred(json: &mut Value, count: &mut usize) {
+            const NAMES: [&str; 9] = [
+                "authBytes",
+                "hmac",
+                "requestData",
+                "requestPrincipal",
+                "responseData",
+                "salt",
+                "saltedPassword",
+                "serverKey",
+                "storedKey",
+            ];
+            match json {
+                Value::Array(array) => array.iter_mut().for_each(|json| starred(json, count)),
+                Value::Object(map) => map.iter_mut().for_each(|(name, json)| match json {
+                    Value::String(text) if NAMES.contains(&name.as_str()) => {
+                        *count += 1;
+                        *text = STANDARD.encode("*".repeat(STANDARD.decode(&*text).unwrap().len()));
+                    }
+                    json => starred(json, count),
+                }),
+                _ => {}
+            }
+        }
+
+        let mut count = 0;
+        for message in &Spec::kafka().messages {
+            for version in message.versions.iter() {
+                let mut json = message.sample_json(version, 3).unwrap();
+                let hidden = hide(message, version, &message.encode(&json, version).unwrap());
+                starred(&mut json, &mut count);
+                assert_eq!(hidden, message.encode(&json, version).unwrap(), "{} {version}", message.name);
+            }
+        }
+        assert!(count > 20, "{count} secrets were met");
+    }
+
+    #[test]
     fn what_cannot_be_read_is_hidden_as_a_whole() {
         let frame = Bytes::from_static(b"headhunter2");
         let hidden = |api, version| hide_frame(api, version, Direction::Request, &frame, Some(4));
