@@ -13,11 +13,15 @@ const DAY: u64 = 86_400;
 /// assert_eq!(milena_inspect::time::format(moment), "2024-02-29T23:59:59.250001Z");
 /// ```
 pub fn format(moment: Duration) -> String {
-    let (seconds, micros) = (moment.as_secs(), moment.subsec_micros());
-    let (year, month, day) = date(seconds / DAY);
-    let of_day = seconds % DAY;
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+    let (year, month, day) = date(moment.as_secs() / DAY);
+    format!("{year:04}-{month:02}-{day:02}T{}Z", of_day(moment))
+}
+
+/// The time of the day alone, such as `12:30:59.250000`.
+pub(crate) fn of_day(moment: Duration) -> String {
+    let (seconds, micros) = (moment.as_secs() % DAY, moment.subsec_micros());
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{hour:02}:{minute:02}:{second:02}.{micros:06}")
 }
 
 /// The moment that a text of that form names, with as many digits of a second as there are. `None` when it is no such

@@ -195,25 +195,29 @@ impl Followed {
     fn segment(&mut self, segment: &Segment<'_>, time: Duration) {
         let mut key = [segment.from, segment.to];
         key.sort_unstable();
-        let wanted = match self.table.get(&key) {
-            Some(Entry::Talk(talk)) if talk.is_another(segment) => {
+        let talk = match self.table.get_mut(&key) {
+            Some(Entry::Talk(talk)) if !talk.is_another(segment) => talk,
+            before => {
+                let wanted = match before {
+                    Some(Entry::Talk(_)) => true,
+                    // A new one, or the last of one that is over.
+                    Some(Entry::Over(end)) => segment.syn || (segment.length > 0 && time.saturating_sub(*end) > LINGER),
+                    None => segment.syn || segment.length > 0,
+                };
+                if !wanted {
+                    return;
+                }
                 self.close(key, None);
-                true
+                if self.table.len() >= self.options.connections.max(1) {
+                    self.make_room();
+                }
+                self.statistics.connections += 1;
+                let talk = Talk::new(self.statistics.connections, segment, time, self.options.port);
+                let entry = self.table.entry(key).insert_entry(Entry::Talk(Box::new(talk))).into_mut();
+                let Entry::Talk(talk) = entry else { return };
+                talk
             }
-            Some(Entry::Talk(_)) => false,
-            // A new one, or the last of one that is over.
-            Some(Entry::Over(end)) => segment.syn || (segment.length > 0 && time.saturating_sub(*end) > LINGER),
-            None => segment.syn || segment.length > 0,
         };
-        if wanted {
-            if self.table.len() >= self.options.connections.max(1) {
-                self.make_room();
-            }
-            self.statistics.connections += 1;
-            let talk = Talk::new(self.statistics.connections, segment, time, self.options.port);
-            self.table.insert(key, Entry::Talk(Box::new(talk)));
-        }
-        let Some(Entry::Talk(talk)) = self.table.get_mut(&key) else { return };
         let before = talk.held();
         talk.segment(segment, time, &mut self.common);
         if self.held + talk.held() - before > self.options.memory && talk.held() > before {

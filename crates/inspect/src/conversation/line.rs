@@ -92,8 +92,7 @@ impl Line {
 
     /// The line, with what failed and what else there is to say as the caller dresses it up, in colours for example.
     pub fn render(&self, errors: impl FnOnce(&str) -> String, notes: impl FnOnce(&str) -> String) -> String {
-        let time = crate::time::format(self.time);
-        let time = time.get(11..26).unwrap_or_default();
+        let time = crate::time::of_day(self.time);
         let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
         let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
         let connection = format!("#{}", self.connection);
