@@ -196,8 +196,15 @@ fn wait(address: SocketAddr, version: i16, process: &mut Process, log: &Path) ->
             let (what, status) = ("starting Apache Kafka", status.to_string());
             return Err(Error::Failed { what, status, output: last_lines(log) });
         }
-        match probe::api_versions(address, version, Duration::from_secs(2)) {
-            Ok(response) => return Ok(response.api_keys.len()),
+        let patience = Duration::from_secs(2);
+        let ready = probe::api_versions(address, version, patience).and_then(|response| {
+            match probe::brokers(address, patience)? {
+                0 => Err("the controller has not heard of the broker yet".into()),
+                _ => Ok(response.api_keys.len()),
+            }
+        });
+        match ready {
+            Ok(apis) => return Ok(apis),
             Err(error) if Instant::now() >= deadline => {
                 return Err(Error::Silent {
                     bootstrap: address.to_string(),
