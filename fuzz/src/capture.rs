@@ -39,7 +39,10 @@ fn events(input: impl Read, options: CaptureOptions) -> Vec<String> {
                     let scanned = frame.scan(|_, _| {});
                     assert_eq!(scanned.is_ok(), frame.json().is_ok(), "{scanned:?}");
                 }
-                seen.push(serde_json::Value::Object(exchange.to_json()).to_string());
+                let mut json = Vec::new();
+                exchange.write_json(&mut json);
+                serde_json::from_slice::<serde_json::Value>(&json).expect("JSON of an exchange is JSON");
+                seen.push(String::from_utf8(json).expect("JSON is text"));
             }
             Ok(Event::Closed(connection)) => told += connection.frames,
             _ => {}
