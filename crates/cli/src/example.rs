@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use milena_schema::{Api, Content, Entity, Kind, Meaning, Message, Note, Spec};
+use milena_schema::{Api, Kind, Meaning, Message, Spec};
 use milena_wire::{Result, Writer};
 use serde_json::{Value, json};
 
 use crate::history::api_of;
-use crate::output::{hex, short};
+use crate::output::hex;
+use crate::value::value;
 
 /// Bytes and what each of them means.
 pub(crate) struct Example {
@@ -213,44 +212,10 @@ fn size(bytes: u32) -> String {
     crate::output::size(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-fn value(note: &Note) -> String {
-    let value = match &note.content {
-        Content::Array(1) => return "1 element".to_owned(),
-        Content::Array(count) => return format!("{count} elements"),
-        Content::Struct | Content::Failed => return String::new(),
-        Content::Value(value) => value,
-    };
-    let number = value.as_i64().and_then(|number| i16::try_from(number).ok());
-    let named = number.and_then(|number| match note.entity? {
-        Entity::ErrorCode => milena_messages::ErrorCode(number).name(),
-        Entity::ApiKey => milena_messages::ApiKey(number).name(),
-        _ => None,
-    });
-    let is_bytes = ["bytes", "records"].contains(&note.ty.trim_end_matches('?'));
-    match (value, named) {
-        (value, Some(name)) => format!("{value} {name}"),
-        (Value::String(base64), _) if is_bytes => bytes_value(&STANDARD.decode(base64).unwrap_or_default()),
-        (Value::String(text), _) if note.ty.starts_with("uuid") => text.clone(),
-        (Value::String(text), _) => format!("{:?}", short(text, 60)),
-        (value, _) => value.to_string(),
-    }
-}
-
-fn bytes_value(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.is_empty() && !text.contains(char::is_control) => {
-            format!("{}, {:?}", size_of(bytes), short(text, 40))
-        }
-        _ => size_of(bytes),
-    }
-}
-
-fn size_of(bytes: &[u8]) -> String {
-    crate::output::size(bytes.len())
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use milena_records::Batches;
 
     use super::*;

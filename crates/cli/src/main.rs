@@ -24,6 +24,7 @@ mod record;
 mod security;
 mod table;
 mod time;
+mod value;
 
 use std::process::ExitCode;
 

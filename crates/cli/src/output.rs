@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub(crate) use milena_inspect::short;
 use serde_json::Value;
 
 use crate::failure::Result;
@@ -57,17 +58,6 @@ pub(crate) fn dump_line(offset: usize, bytes: &[u8]) -> String {
     let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
     let text: String = bytes.iter().map(printable).collect();
     format!("{offset:08x}: {:39}  {text}", groups.join(" "))
-}
-
-/// Text of others as it may go to a terminal: without control characters, and cut where it becomes long.
-pub(crate) fn short(text: &str, width: usize) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut start: String = chars.by_ref().take(width).collect();
-    if chars.next().is_some() {
-        start.pop();
-        start.push('…');
-    }
-    start
 }
 
 /// A number of bytes as people say it.

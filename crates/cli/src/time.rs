@@ -1,5 +1,7 @@
 //! Times as people write them, in UTC, and as Kafka has them: milliseconds since 1970.
 
+use milena_inspect::time::{date, days};
+
 /// `2024-05-01`, `2024-05-01T12:30`, `2024-05-01T12:30:59.250Z`, or `@` and milliseconds.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     if let Some(millis) = text.strip_prefix('@') {
@@ -29,27 +31,6 @@ pub(crate) fn format(millis: i64) -> String {
     let (year, month, day) = date(day);
     let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
-}
-
-/// Days since 1970 of a date of the Gregorian calendar, in years that begin in March.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -3,14 +3,17 @@
 //! Without a file it makes one of so many MiB: `cargo xtask bench capture --size 1024`. What is measured is the time that
 //! one core takes for what `milena decode` does: a line for each exchange, or JSON lines with all messages.
 
+mod clock;
+
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use milena_inspect::capture::{Capture, CaptureOptions, Event};
 use milena_inspect::conversation::Line;
+
+use clock::Clock;
 
 const MIB: u64 = 1 << 20;
 
@@ -68,36 +71,6 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
         println!("{what:<14}{:>8.0} MB/s, {:>8.0} exchanges/s", size as f64 / 1e6 / best, exchanges as f64 / best);
     }
     Ok(())
-}
-
-/// Time of this thread where the system tells it, so that other work on the machine does not count.
-enum Clock {
-    Core(u64),
-    Wall(Instant),
-}
-
-impl Clock {
-    fn start() -> Self {
-        core_nanos().map_or_else(|| Self::Wall(Instant::now()), Self::Core)
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Core(_) => "by the time of one core",
-            Self::Wall(_) => "by the clock on the wall",
-        }
-    }
-
-    fn seconds(&self) -> f64 {
-        match self {
-            Self::Core(begun) => core_nanos().unwrap_or_default().saturating_sub(*begun) as f64 / 1e9,
-            Self::Wall(begun) => begun.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-fn core_nanos() -> Option<u64> {
-    std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
 /// A capture of a producer, of so many MiB.

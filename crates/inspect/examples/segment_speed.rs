@@ -2,14 +2,17 @@
 //!
 //! Without a file it makes one of so many MiB: `cargo xtask bench segment --size 1024`.
 
+mod clock;
+
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use milena_inspect::segment::{JsonLines, SegmentOptions, read};
 use milena_records::{BatchBuilder, BatchMut, Codec, Record};
+
+use clock::Clock;
 
 const MIB: u64 = 1 << 20;
 
@@ -53,36 +56,6 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
         println!("{:<14}{peak:>8} kB", "peak memory");
     }
     Ok(())
-}
-
-/// Time that this thread had a core for itself, where the system tells; others may be busy too.
-enum Clock {
-    Core(u64),
-    Wall(Instant),
-}
-
-impl Clock {
-    fn start() -> Self {
-        core_nanos().map_or_else(|| Self::Wall(Instant::now()), Self::Core)
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Core(_) => "by the time of one core",
-            Self::Wall(_) => "by the clock on the wall",
-        }
-    }
-
-    fn seconds(&self) -> f64 {
-        match self {
-            Self::Core(begun) => core_nanos().unwrap_or_default().saturating_sub(*begun) as f64 / 1e9,
-            Self::Wall(begun) => begun.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-fn core_nanos() -> Option<u64> {
-    std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
 /// Most memory that was resident, where the system tells.

@@ -37,6 +37,7 @@
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
 //! | [`time`] | moments as text, to the microsecond |
+//! | [`short`] | text of others as it may go to a terminal |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
 
 pub mod blob;
@@ -46,6 +47,7 @@ pub mod entity;
 mod part;
 pub mod secret;
 pub mod segment;
+mod short;
 pub mod stream;
 pub mod text;
 pub mod time;
@@ -53,3 +55,4 @@ pub mod topic;
 pub mod trace;
 
 pub use part::{Part, Unreadable};
+pub use short::short;

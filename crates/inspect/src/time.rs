@@ -13,7 +13,7 @@ const DAY: u64 = 86_400;
 /// assert_eq!(milena_inspect::time::format(moment), "2024-02-29T23:59:59.250001Z");
 /// ```
 pub fn format(moment: Duration) -> String {
-    let (year, month, day) = date(moment.as_secs() / DAY);
+    let (year, month, day) = date((moment.as_secs() / DAY) as i64);
     format!("{year:04}-{month:02}-{day:02}T{}Z", of_day(moment))
 }
 
@@ -46,7 +46,8 @@ pub fn parse(text: &str) -> Option<Duration> {
         return None;
     }
     let nanos = format!("{fraction:0<9}").parse().ok()?;
-    let seconds = days(year, month, day)? * DAY + hour * 3600 + minute * 60 + second;
+    // All are small, and the day is not before 1970.
+    let seconds = days(year as i64, month as i64, day as i64) as u64 * DAY + hour * 3600 + minute * 60 + second;
     Some(Duration::new(seconds, nanos))
 }
 
@@ -59,22 +60,27 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     parts.next().is_none().then_some(numbers)
 }
 
-/// Days from 1970 to a date of the Gregorian calendar. Years begin in March here, so that the odd day comes last.
-fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+/// Days from 1970 to a date, given as year, month and day of the Gregorian calendar; below 0 for one before.
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
+    // Years begin in March here, so that the odd day comes last.
     let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    (365 * year + year / 4 - year / 100 + year / 400 + of_year).checked_sub(719_468)
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-fn date(days: u64) -> (u64, u64, u64) {
+/// The date so many days from 1970: year, month and day. The other way round than [`days`].
+pub fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, day)
+    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -86,8 +92,10 @@ mod tests {
         // Of `date -u -d @N +%FT%TZ`.
         let known = [
             (0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000000Z"),
             (951_782_400, "2000-02-29T00:00:00.000000Z"),
             (1_709_251_199, "2024-02-29T23:59:59.000000Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.000000Z"),
             (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
             (253_402_300_799, "9999-12-31T23:59:59.000000Z"),
         ];
@@ -95,6 +103,7 @@ mod tests {
             assert_eq!(format(Duration::from_secs(seconds)), text);
             assert_eq!(parse(text), Some(Duration::from_secs(seconds)));
         }
+        assert!(format(Duration::from_micros(1_000_042)).ends_with("T00:00:01.000042Z"));
     }
 
     #[test]

@@ -11,7 +11,6 @@
 mod filter;
 mod frame;
 mod relay;
-mod time;
 
 use std::fs::File;
 use std::io;

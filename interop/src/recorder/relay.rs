@@ -4,14 +4,15 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use milena_inspect::time;
 use serde_json::json;
 
 use crate::filter::Filter;
 use crate::frame::Frames;
-use crate::time::now;
 
 /// The file of frames, and what goes into it.
 pub(crate) struct Log {
@@ -46,7 +47,7 @@ impl Log {
             return Ok(());
         }
         let json = json!({
-            "time": now(),
+            "time": time::format(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             "connection": line.connection,
             "client": line.client.to_string(),
             "broker": line.broker.to_string(),

@@ -5,6 +5,7 @@ use milena_messages::{ApiKey, ErrorCode};
 
 use super::exchange::{Exchange, Remark};
 use super::frame::Frame;
+use crate::short;
 
 /// Characters of what peers say that are shown.
 const MAX_NAME: usize = 24;
@@ -96,7 +97,7 @@ impl Line {
         let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
         let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
         let connection = format!("#{}", self.connection);
-        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| shown(id, 20));
+        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| short(id, 20));
         let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
         let (sent, received) = (size(self.sent), size(self.received));
         let mut line =
@@ -107,7 +108,7 @@ impl Line {
         };
         if !self.topics.is_empty() {
             let mut topics: Vec<String> =
-                self.topics.iter().take(MAX_TOPICS).map(|name| shown(name, MAX_NAME)).collect();
+                self.topics.iter().take(MAX_TOPICS).map(|name| short(name, MAX_NAME)).collect();
             if self.topics.len() > MAX_TOPICS {
                 topics.push(format!("{} more", self.topics.len() - MAX_TOPICS));
             }
@@ -148,17 +149,6 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(str::to_owned, str::to_owned))
     }
-}
-
-/// Text of a peer as it may go to a terminal.
-fn shown(text: &str, width: usize) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut shown: String = chars.by_ref().take(width).collect();
-    if chars.next().is_some() {
-        shown.pop();
-        shown.push('…');
-    }
-    shown
 }
 
 /// In at most 8 characters.

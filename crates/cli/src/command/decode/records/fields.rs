@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::command::decode::annotate::{self, Row};
 use crate::failure::Result;
+use crate::value::bytes_text;
 
 /// Fields above this are not told: many small records in few compressed bytes would take very much memory.
 const MAX_FIELDS: usize = 1_000_000;
@@ -128,7 +129,7 @@ impl Field {
             Content::Number(number, meaning) if meaning.is_empty() => number.to_string(),
             Content::Number(number, meaning) => format!("{number} {meaning}"),
             Content::Bytes(None) => "null".to_owned(),
-            Content::Bytes(Some(bytes)) => annotate::bytes_text(bytes),
+            Content::Bytes(Some(bytes)) => bytes_text(bytes),
             Content::Opaque(text) => text.clone(),
             Content::Failed => "<-- cannot be read".to_owned(),
         };

@@ -1,0 +1,48 @@
+//! What fields of messages hold, for eyes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use milena_messages::{ApiKey, ErrorCode};
+use milena_schema::{Content, Entity, Note};
+use serde_json::Value;
+
+use crate::output::{short, size};
+
+/// What a field holds, by name where its number has one.
+pub(crate) fn value(note: &Note) -> String {
+    let value = match &note.content {
+        Content::Array(1) => return "1 element".to_owned(),
+        Content::Array(count) => return format!("{count} elements"),
+        Content::Struct | Content::Failed => return String::new(),
+        Content::Value(value) => value,
+    };
+    let named = value.as_i64().and_then(|number| i16::try_from(number).ok()).and_then(|number| match note.entity? {
+        Entity::ErrorCode => ErrorCode(number).name(),
+        Entity::ApiKey => ApiKey(number).name(),
+        _ => None,
+    });
+    match (value, named) {
+        (value, Some(name)) => format!("{value} {name}"),
+        (Value::String(base64), _) if is_bytes(&note.ty) => bytes_value(base64),
+        (Value::String(text), _) if note.ty.starts_with("uuid") => text.clone(),
+        (Value::String(text), _) => format!("{:?}", short(text, 60)),
+        (value, _) => value.to_string(),
+    }
+}
+
+fn is_bytes(ty: &str) -> bool {
+    ["bytes", "records", "unknown"].contains(&ty.trim_end_matches('?'))
+}
+
+fn bytes_value(base64: &str) -> String {
+    bytes_text(&STANDARD.decode(base64).unwrap_or_default())
+}
+
+/// Bytes stand in the column of hex already; here is how many there are, and what they say if it is text.
+pub(crate) fn bytes_text(bytes: &[u8]) -> String {
+    let length = size(bytes.len());
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.is_empty() && !text.contains(char::is_control) => format!("{length}, {:?}", short(text, 40)),
+        _ => length,
+    }
+}
