@@ -26,6 +26,7 @@ const SCHEMA: &str = "milena-schema";
 const MESSAGES: &str = "milena-messages";
 const RECORDS: &str = "milena-records";
 const CONNECTION: &str = "milena-connection";
+const LEGACY: &str = "milena-legacy";
 const INSPECT: &str = "milena-inspect";
 const TRANSPORT: &str = "milena-transport";
 /// Below the shells: no sockets, no clock, no runtime, and no C on wasm.
@@ -69,6 +70,12 @@ const LAYERS: &[Layer] = &[
         name: INSPECT,
         ours: Some(&[CONNECTION, MESSAGES, RECORDS, SCHEMA, WIRE]),
         others: Others::Only(&["base64", "bytes", "crc32c", "serde_json", "thiserror"]),
+    },
+    Layer {
+        height: 3,
+        name: LEGACY,
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, WIRE]),
+        others: Others::Only(&["bytes", "crc32fast"]),
     },
     Layer { height: 3, name: TRANSPORT, ours: Some(&[WIRE]), others: Others::Any },
     Layer {

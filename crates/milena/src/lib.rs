@@ -1,6 +1,6 @@
 //! Kafka's wire protocol: every API at every version ever released, every record format, and what stands on them.
 //!
-//! This crate is one dependency for all the others; each room below but the last is a crate that can also be used alone.
+//! This crate is one dependency for all the others; each room below is a crate that can also be used alone.
 //!
 //! | room | feature | what |
 //! |---|---|---|
@@ -27,8 +27,8 @@
     not(feature = "schema"),
     doc = "| `schema` | `schema` | the protocol as text, and a codec between JSON and bytes |"
 )]
-#![cfg_attr(feature = "records", doc = "| [`legacy`] | `records` | the vocabulary of kafka-python's old client |")]
-#![cfg_attr(not(feature = "records"), doc = "| `legacy` | `records` | the vocabulary of kafka-python's old client |")]
+#![cfg_attr(feature = "legacy", doc = "| [`legacy`] | `legacy` | the vocabulary of kafka-python's old client |")]
+#![cfg_attr(not(feature = "legacy"), doc = "| `legacy` | `legacy` | the vocabulary of kafka-python's old client |")]
 //!
 //! `records` and `client` are there unless default features are turned off.
 //!
@@ -85,14 +85,13 @@ assert_eq!(topic.partitions.len(), 3);
 ```"#
 )]
 
-#[cfg(feature = "records")]
-pub mod legacy;
-
 #[cfg(feature = "broker")]
 pub use milena_broker as broker;
 #[cfg(feature = "client")]
 pub use milena_client as client;
 pub use milena_connection as connection;
+#[cfg(feature = "legacy")]
+pub use milena_legacy as legacy;
 pub use milena_messages as messages;
 #[cfg(feature = "records")]
 pub use milena_records as records;

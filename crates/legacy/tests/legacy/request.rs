@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena::legacy::*;
+use milena_legacy::*;
 use serde_json::Value;
 
 use crate::create::created;

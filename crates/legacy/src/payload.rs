@@ -1,8 +1,8 @@
 use milena_messages::{ByteString, ErrorCode};
 
-use super::group::Partitioned;
-use super::message::Message;
-use super::message_set::OffsetAndMessage;
+use crate::group::Partitioned;
+use crate::message::Message;
+use crate::message_set::OffsetAndMessage;
 
 /// Numbers that stand in place of a timestamp in [`OffsetRequestPayload`] and [`ListOffsetRequestPayload`].
 #[derive(Clone, Copy, Debug)]

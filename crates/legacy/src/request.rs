@@ -12,8 +12,8 @@ use milena_messages::{
 };
 use milena_wire::{Error, Result};
 
-use super::group::by_topic;
-use super::payload::{
+use crate::group::by_topic;
+use crate::payload::{
     FetchRequestPayload, ListOffsetRequestPayload, OffsetCommitRequestPayload, OffsetFetchRequestPayload,
     OffsetRequestPayload, ProduceRequestPayload,
 };

@@ -6,7 +6,7 @@
 //! [`milena_messages`], which know all versions and all record formats.
 //!
 //! ```
-//! use milena::legacy::{ProduceRequestPayload, create_message, encode_produce_request};
+//! use milena_legacy::{ProduceRequestPayload, create_message, encode_produce_request};
 //!
 //! let payload = ProduceRequestPayload {
 //!     topic: "letters".into(),
@@ -15,7 +15,7 @@
 //! };
 //! let frame = encode_produce_request("prague", 1, &[payload], 1, 1000)?;
 //! assert_eq!(frame[..8], [0, 0, 0, 82, 0, 0, 0, 0]);
-//! # Ok::<(), milena::legacy::Error>(())
+//! # Ok::<(), milena_legacy::Error>(())
 //! ```
 //!
 //! | kafka-python | here |

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena::legacy::*;
+use milena_legacy::*;
 use serde_json::{Value, json};
 
 use crate::vector::{assert_flat, bytes, cases};

@@ -4,7 +4,7 @@ use milena_messages::ByteString;
 use milena_wire::{Error, Result};
 
 /// A payload of a request: it is about one partition.
-pub(super) trait Partitioned {
+pub(crate) trait Partitioned {
     fn topic(&self) -> &ByteString;
     fn partition(&self) -> i32;
 }
@@ -13,7 +13,7 @@ pub(super) trait Partitioned {
 ///
 /// # Errors
 /// Two payloads for one partition.
-pub(super) fn by_topic<P: Partitioned>(payloads: &[P]) -> Result<Vec<(ByteString, Vec<&P>)>> {
+pub(crate) fn by_topic<P: Partitioned>(payloads: &[P]) -> Result<Vec<(ByteString, Vec<&P>)>> {
     let mut topics: Vec<(ByteString, Vec<&P>)> = Vec::new();
     let mut index: HashMap<&ByteString, usize> = HashMap::new();
     let mut seen = HashSet::new();

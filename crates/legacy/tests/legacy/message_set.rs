@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena::legacy::{ErrorKind, MessageSet, decode_message_set};
+use milena_legacy::{ErrorKind, MessageSet, decode_message_set};
 use serde_json::json;
 
 use crate::vector::{assert_items, brief, bytes, cases, int, raises};

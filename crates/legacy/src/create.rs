@@ -2,7 +2,7 @@ use bytes::Bytes;
 use milena_records::Codec;
 use milena_wire::{Error, Result};
 
-use super::message::Message;
+use crate::message::Message;
 
 /// A value and a key, both of which may be null: what a compressed message is made of.
 pub type Payload = (Option<Bytes>, Option<Bytes>);

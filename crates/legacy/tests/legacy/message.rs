@@ -1,4 +1,4 @@
-use milena::legacy::{ErrorKind, Message, MessageSet, decode_message_set};
+use milena_legacy::{ErrorKind, Message, MessageSet, decode_message_set};
 use serde_json::json;
 
 use crate::vector::{assert_flat, assert_items, assert_message, bytes, cases, int, nullable_bytes, raises};

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use milena::legacy::{Message, MessageOrPartial, MessageSetItem, OffsetAndMessage};
+use milena_legacy::{Message, MessageOrPartial, MessageSetItem, OffsetAndMessage};
 use milena_records::TimestampType;
 use serde_json::{Value, json};
 

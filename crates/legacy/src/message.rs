@@ -2,7 +2,7 @@ use bytes::Bytes;
 use milena_records::{Codec, ReadOptions, TimestampType};
 use milena_wire::{At, Error, Reader, Result};
 
-use super::message_set::{MessageSet, MessageSetItem};
+use crate::message_set::{MessageSet, MessageSetItem};
 
 /// Offset and size in front of the message, which `milena-records` writes along with it.
 const ENTRY_HEAD: usize = 12;
@@ -10,13 +10,13 @@ const ENTRY_HEAD: usize = 12;
 /// A message of magic 0 or 1, without the offset and size that stand in front of it in a set.
 ///
 /// ```
-/// use milena::legacy::Message;
+/// use milena_legacy::Message;
 ///
 /// let bytes = Message::new(Some("value".into()), None).with_timestamp(1_500_000_000_000).encode()?;
 /// let message = Message::decode(bytes)?;
 /// assert_eq!((message.magic(), message.timestamp()), (1, Some(1_500_000_000_000)));
 /// assert!(message.validate_crc());
-/// # Ok::<(), milena::legacy::Error>(())
+/// # Ok::<(), milena_legacy::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Message {
@@ -136,7 +136,7 @@ impl Message {
     }
 
     /// The whole entry of a set, with the right checksum.
-    pub(super) fn entry(&self, offset: i64, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn entry(&self, offset: i64, out: &mut Vec<u8>) -> Result<()> {
         let message = milena_records::Message {
             magic: self.magic(),
             attributes: self.attributes,

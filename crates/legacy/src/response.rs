@@ -5,8 +5,8 @@ use milena_messages::{
 };
 use milena_wire::{At, Reader, Result};
 
-use super::message_set::decode_message_set;
-use super::payload::{
+use crate::message_set::decode_message_set;
+use crate::payload::{
     ConsumerMetadataResponse, FetchResponsePayload, ListOffsetResponsePayload, OffsetCommitResponsePayload,
     OffsetFetchResponsePayload, OffsetResponsePayload, ProduceResponsePayload,
 };
@@ -18,7 +18,7 @@ fn body<R: Response>(response: Bytes, version: i16) -> Result<R> {
     R::decode(&mut reader, version)
 }
 
-/// Reads the answer to [`encode_produce_request`](super::encode_produce_request), from the correlation id on: a payload
+/// Reads the answer to [`encode_produce_request`](crate::encode_produce_request), from the correlation id on: a payload
 /// for each partition, in the order of the answer.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn decode_produce_response(response: Bytes) -> Result<Vec<ProduceResponsePay
     Ok(out)
 }
 
-/// Reads the answer to [`encode_fetch_request`](super::encode_fetch_request), from the correlation id on: a payload for
+/// Reads the answer to [`encode_fetch_request`](crate::encode_fetch_request), from the correlation id on: a payload for
 /// each partition, with all of its messages out of their compression. Keys and values share the memory of the answer
 /// unless they were compressed.
 ///
@@ -61,7 +61,7 @@ pub fn decode_fetch_response(response: Bytes) -> Result<Vec<FetchResponsePayload
     Ok(out)
 }
 
-/// Reads the answer to [`encode_offset_request`](super::encode_offset_request), from the correlation id on: a payload for
+/// Reads the answer to [`encode_offset_request`](crate::encode_offset_request), from the correlation id on: a payload for
 /// each partition.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ pub fn decode_offset_response(response: Bytes) -> Result<Vec<OffsetResponsePaylo
     Ok(out)
 }
 
-/// Reads the answer to [`encode_list_offset_request`](super::encode_list_offset_request), from the correlation id on: a
+/// Reads the answer to [`encode_list_offset_request`](crate::encode_list_offset_request), from the correlation id on: a
 /// payload for each partition.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn decode_list_offset_response(response: Bytes) -> Result<Vec<ListOffsetResp
     Ok(out)
 }
 
-/// Reads the answer to [`encode_metadata_request`](super::encode_metadata_request), from the correlation id on. As in
+/// Reads the answer to [`encode_metadata_request`](crate::encode_metadata_request), from the correlation id on. As in
 /// kafka-python it comes whole.
 ///
 /// # Errors
@@ -107,7 +107,7 @@ pub fn decode_metadata_response(response: Bytes) -> Result<MetadataResponse> {
     body(response, 0)
 }
 
-/// Reads the answer to [`encode_consumer_metadata_request`](super::encode_consumer_metadata_request), from the
+/// Reads the answer to [`encode_consumer_metadata_request`](crate::encode_consumer_metadata_request), from the
 /// correlation id on.
 ///
 /// # Errors
@@ -122,7 +122,7 @@ pub fn decode_consumer_metadata_response(data: Bytes) -> Result<ConsumerMetadata
     })
 }
 
-/// Reads the answer to [`encode_offset_commit_request`](super::encode_offset_commit_request), from the correlation id on:
+/// Reads the answer to [`encode_offset_commit_request`](crate::encode_offset_commit_request), from the correlation id on:
 /// a payload for each partition.
 ///
 /// # Errors
@@ -139,7 +139,7 @@ pub fn decode_offset_commit_response(response: Bytes) -> Result<Vec<OffsetCommit
     Ok(out)
 }
 
-/// Reads the answer to [`encode_offset_fetch_request`](super::encode_offset_fetch_request), from the correlation id on: a
+/// Reads the answer to [`encode_offset_fetch_request`](crate::encode_offset_fetch_request), from the correlation id on: a
 /// payload for each partition. Versions 0 and 1 look the same.
 ///
 /// # Errors

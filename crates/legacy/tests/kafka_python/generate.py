@@ -1,4 +1,4 @@
-"""Prints, as JSON, what kafka-python 1.4.7 makes of the helpers that `milena::legacy` has too.
+"""Prints, as JSON, what kafka-python 1.4.7 makes of the helpers that `milena-legacy` has too.
 
     python3 -m venv venv
     venv/bin/pip install kafka-python==1.4.7 python-snappy==0.7.3 lz4==4.4.5 xxhash==4.1.0

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena::legacy::{
+use milena_legacy::{
     CODEC_GZIP, CODEC_NONE, CODEC_SNAPPY, Message, OffsetResetStrategy, Payload, create_gzip_message, create_message,
     create_message_set, create_snappy_message,
 };

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use milena_wire::{Error, Result};
 
-use super::message::Message;
+use crate::message::Message;
 
 /// Stands at the end of a set whose last entry was cut off, as brokers do at `max_bytes`. Ask for more bytes if it stands
 /// alone.
@@ -55,14 +55,14 @@ pub struct OffsetAndMessage {
 /// Message sets: entries of int64 offset, int32 size and message, one behind the other without a count.
 ///
 /// ```
-/// use milena::legacy::{MessageSet, create_message};
+/// use milena_legacy::{MessageSet, create_message};
 ///
 /// let message = create_message(Some("value".into()), None).encode()?;
 /// let set = MessageSet::encode([(7, message)], false)?;
 /// let size = set.len();
 /// assert_eq!(MessageSet::decode(set.clone(), Some(size))?[0].offset, Some(7));
 /// assert!(MessageSet::decode(set.slice(..20), Some(20))?[0].message.is_partial());
-/// # Ok::<(), milena::legacy::Error>(())
+/// # Ok::<(), milena_legacy::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSet;
