@@ -84,7 +84,12 @@ const LAYERS: &[Layer] = &[
         ours: Some(&[CONNECTION, MESSAGES, RECORDS, TRANSPORT, WIRE]),
         others: Others::Any,
     },
-    Layer { height: 4, name: "milena-broker", ours: Some(&[CONNECTION, MESSAGES, RECORDS, WIRE]), others: Others::Any },
+    Layer {
+        height: 4,
+        name: "milena-broker",
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, TRANSPORT, WIRE]),
+        others: Others::Any,
+    },
     Layer {
         height: 4,
         name: "milena-tap",

@@ -1,12 +1,12 @@
 //! The sockets: one task that listens, one per connection.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
 use milena_connection::{ConnectionError, IncomingRequest, ServerConfig, ServerConnection};
+use milena_transport::Segments;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -20,8 +20,6 @@ use crate::state::State;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// While a request is worked on, this much is read of what comes behind it, so that a client who left is noticed.
 const READ_AHEAD: usize = 64 * 1024;
-/// Most segments given to the system at once.
-const SLICES: usize = 64;
 
 /// Comes back when the broker stops, or is gone.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
@@ -145,37 +143,13 @@ impl Connection {
     }
 
     async fn flush(&mut self) -> Result<(), Ended> {
-        let segments = self.machine.take_output();
+        let mut segments: Segments = self.machine.take_output().into_iter().collect();
         if segments.is_empty() {
             return Ok(());
         }
         // Who does not read its answers holds them in memory here: for so long, and no longer.
         let idle = self.state.config.idle_timeout;
-        timeout(idle, write_all(&mut self.socket, segments)).await.map_err(|_| Ended::Idle(idle))??;
+        timeout(idle, segments.write_all(&mut self.socket)).await.map_err(|_| Ended::Idle(idle))??;
         Ok(())
     }
-}
-
-/// Writes the segments one behind the other, without bringing them together first.
-async fn write_all(socket: &mut TcpStream, mut segments: Vec<Bytes>) -> io::Result<()> {
-    let mut first = 0;
-    while first < segments.len() {
-        let mut written = {
-            let slices: Vec<_> = segments[first..].iter().take(SLICES).map(|segment| IoSlice::new(segment)).collect();
-            socket.write_vectored(&slices).await?
-        };
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        while let Some(segment) = segments.get_mut(first) {
-            let part = written.min(segment.len());
-            segment.advance(part);
-            written -= part;
-            if !segment.is_empty() {
-                break;
-            }
-            first += 1;
-        }
-    }
-    Ok(())
 }

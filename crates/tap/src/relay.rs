@@ -1,17 +1,17 @@
 //! One connection: requests go one way and answers the other, a frame at a time.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use milena_connection::fault::{Action, Asked};
 use milena_connection::{ConnectionError, FrameBuffer, read_request_header};
 use milena_messages::{ApiKey, ByteString, RequestHeader};
-use milena_transport::{Address, Stream};
+use milena_transport::{Address, Segments, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -28,8 +28,8 @@ const MOST_WAITING: usize = 10_000;
 /// Frames from this size on are shared with the watcher, which keeps their buffers alive.
 const KEEP_FROM: usize = 64 * 1024;
 
-/// Most segments given to the system at once.
-const SLICES: usize = 64;
+/// Segments from which on responses are written before more are read.
+const FULL: usize = 64;
 
 pub(crate) struct Relay {
     hub: Arc<Hub>,
@@ -123,14 +123,14 @@ impl Relay {
         let mut frames = FrameBuffer::new(self.hub.config.max_frame);
         // Bare tokens of SASL may come in place of requests.
         let mut tokens = false;
-        let mut out = VecDeque::new();
+        let mut out = Segments::default();
         loop {
             while let Some(frame) = frames.next_frame().map_err(End::Client)? {
                 if self.request(&frame, &mut tokens)? {
                     push(&mut out, vec![frame]);
                 }
             }
-            write_all(&mut to, &mut out).await.map_err(End::Unheard)?;
+            out.write_all(&mut to).await.map_err(End::Unheard)?;
             if from.read_buf(frames.input()).await? == 0 {
                 to.shutdown().await.map_err(End::Unheard)?;
                 return Ok(());
@@ -298,7 +298,7 @@ impl Relay {
                 to.shutdown().await?;
                 return Ok(());
             }
-            let mut out = VecDeque::new();
+            let mut out = Segments::default();
             let mut told = Vec::new();
             while let Some(frame) = frames.next_frame().map_err(End::Broker)? {
                 // What comes before it has to go out before it.
@@ -310,14 +310,14 @@ impl Relay {
                 };
                 match waiting.as_ref().map(|waiting| &waiting.then) {
                     Some(Then::Delay(time)) => {
-                        write_all(&mut to, &mut out).await?;
+                        out.write_all(&mut to).await?;
                         tokio::time::sleep(*time).await;
                     }
                     Some(Then::CutAfter(size)) => {
-                        write_all(&mut to, &mut out).await?;
+                        out.write_all(&mut to).await?;
                         push(&mut out, pieces);
-                        cut(&mut out, *size);
-                        write_all(&mut to, &mut out).await?;
+                        out.truncate(*size);
+                        out.write_all(&mut to).await?;
                         self.show(waiting.and_then(|waiting| waiting.seen), None);
                         return Err(End::Cut);
                     }
@@ -327,11 +327,11 @@ impl Relay {
                     told.push((seen, pieces.clone(), asked.elapsed()));
                 }
                 push(&mut out, pieces);
-                if out.len() >= SLICES {
-                    write_all(&mut to, &mut out).await?;
+                if out.count() >= FULL {
+                    out.write_all(&mut to).await?;
                 }
             }
-            write_all(&mut to, &mut out).await?;
+            out.write_all(&mut to).await?;
             for (seen, pieces, latency) in told {
                 self.show(Some(seen), Some((&pieces, latency)));
             }
@@ -374,7 +374,7 @@ impl Relay {
     }
 
     /// Takes answers of our own that are next.
-    fn collect_own(&self, out: &mut VecDeque<Bytes>, told: &mut Vec<Told>) {
+    fn collect_own(&self, out: &mut Segments, told: &mut Vec<Told>) {
         let mut waiting = self.waiting();
         while let Some(Waiting { then: Then::Own(_), .. }) = waiting.front() {
             let Some(Waiting { asked, then: Then::Own(pieces), seen, .. }) = waiting.pop_front() else { return };
@@ -386,9 +386,9 @@ impl Relay {
     }
 
     async fn own_answers(&self, to: &mut (impl AsyncWrite + Unpin)) -> Result<(), End> {
-        let (mut out, mut told) = (VecDeque::new(), Vec::new());
+        let (mut out, mut told) = (Segments::default(), Vec::new());
         self.collect_own(&mut out, &mut told);
-        write_all(to, &mut out).await?;
+        out.write_all(to).await?;
         for (seen, pieces, latency) in told {
             self.show(Some(seen), Some((&pieces, latency)));
         }
@@ -405,47 +405,10 @@ fn kept(frame: &Bytes) -> Bytes {
 }
 
 /// A frame with its size in front.
-fn push(out: &mut VecDeque<Bytes>, pieces: Vec<Bytes>) {
+fn push(out: &mut Segments, pieces: Vec<Bytes>) {
     let size: usize = pieces.iter().map(Bytes::len).sum();
-    out.push_back(Bytes::copy_from_slice(&(size as u32).to_be_bytes()));
-    out.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
-}
-
-/// Leaves so many bytes of the last frame, which is the only one.
-fn cut(out: &mut VecDeque<Bytes>, mut left: usize) {
-    for piece in out.iter_mut() {
-        piece.truncate(left);
-        left -= piece.len();
-    }
-    out.retain(|piece| !piece.is_empty());
-}
-
-/// Writes the segments one behind the other, without bringing them together first.
-async fn write_all(to: &mut (impl AsyncWrite + Unpin), out: &mut VecDeque<Bytes>) -> io::Result<()> {
-    if out.is_empty() {
-        return Ok(());
-    }
-    while !out.is_empty() {
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        let count = out.len().min(SLICES);
-        for (slice, segment) in slices.iter_mut().zip(out.iter()) {
-            *slice = IoSlice::new(segment);
-        }
-        let mut written = to.write_vectored(&slices[..count]).await?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        while let Some(segment) = out.front_mut() {
-            let part = written.min(segment.len());
-            segment.advance(part);
-            written -= part;
-            if !segment.is_empty() {
-                break;
-            }
-            out.pop_front();
-        }
-    }
-    to.flush().await
+    out.push(Bytes::copy_from_slice(&(size as u32).to_be_bytes()));
+    out.extend(pieces);
 }
 
 /// Whether a connection just ended, as many do.

@@ -17,6 +17,7 @@
 //! | [`dial`], [`DialError`] | a connection, on the first address of the host that answers |
 //! | [`Stream`] | the connection, plain or TLS |
 //! | [`Tls`], [`TlsConfig`], [`TlsError`] | whom to believe, and who to be |
+//! | [`Segments`] | vectored output, without copying payloads together |
 //! | [`first_of`] | attempts beside each other until one succeeds |
 //!
 //! Nothing here has a time limit of its own: whoever calls wraps a future in one.
@@ -24,6 +25,7 @@
 mod address;
 mod dial;
 mod race;
+mod segments;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
@@ -31,6 +33,7 @@ mod tls;
 pub use address::{Address, AddressError};
 pub use dial::{DialError, dial};
 pub use race::first_of;
+pub use segments::Segments;
 pub use stream::Stream;
 pub use tls::Tls;
 #[cfg(feature = "tls")]
