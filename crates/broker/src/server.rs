@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use milena_connection::{ConnectionError, IncomingRequest, ServerConfig, ServerConnection};
 use milena_transport::Segments;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
