@@ -85,10 +85,16 @@ pub trait Request: Message {
     }
 }
 
-/// The answer to a request.
+/// The response to a request.
 pub trait Response: Message {
     /// The number in the header of the request.
     const API_KEY: ApiKey;
+
+    /// Milliseconds for which the request was throttled by a quota (KIP-124, KIP-219); 0 when the response has no such
+    /// field.
+    fn throttle_time_ms(&self) -> i32 {
+        0
+    }
 }
 
 /// A record of a coordinator's topic, of the KRaft log or of the remote log metadata topic.

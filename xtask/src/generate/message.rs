@@ -360,7 +360,13 @@ fn traits(out: &mut String, spec: &Spec, message: &Message) {
         }
         Kind::Response => {
             writeln!(out, "\n    impl Response for {name} {{").ok();
-            writeln!(out, "        const API_KEY: ApiKey = ApiKey::{};\n    }}", api("Response")).ok();
+            writeln!(out, "        const API_KEY: ApiKey = ApiKey::{};", api("Response")).ok();
+            if message.root().fields.iter().any(|field| names::field(&field.name) == "throttle_time_ms") {
+                out.push_str(
+                    "\n        fn throttle_time_ms(&self) -> i32 {\n            self.throttle_time_ms\n        }\n",
+                );
+            }
+            out.push_str("    }\n");
         }
         Kind::Key | Kind::Value | Kind::Metadata => {
             writeln!(out, "\n    impl Record for {name} {{").ok();

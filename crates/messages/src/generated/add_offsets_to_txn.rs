@@ -90,5 +90,9 @@ pub mod response {
 
     impl Response for AddOffsetsToTxnResponse {
         const API_KEY: ApiKey = ApiKey::ADD_OFFSETS_TO_TXN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

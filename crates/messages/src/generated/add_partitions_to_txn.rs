@@ -258,5 +258,9 @@ pub mod response {
 
     impl Response for AddPartitionsToTxnResponse {
         const API_KEY: ApiKey = ApiKey::ADD_PARTITIONS_TO_TXN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

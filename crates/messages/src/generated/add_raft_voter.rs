@@ -153,5 +153,9 @@ pub mod response {
 
     impl Response for AddRaftVoterResponse {
         const API_KEY: ApiKey = ApiKey::ADD_RAFT_VOTER;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -92,5 +92,9 @@ pub mod response {
 
     impl Response for AllocateProducerIdsResponse {
         const API_KEY: ApiKey = ApiKey::ALLOCATE_PRODUCER_IDS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

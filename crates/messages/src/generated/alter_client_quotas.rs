@@ -273,5 +273,9 @@ pub mod response {
 
     impl Response for AlterClientQuotasResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_CLIENT_QUOTAS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

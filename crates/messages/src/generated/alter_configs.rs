@@ -210,5 +210,9 @@ pub mod response {
 
     impl Response for AlterConfigsResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_CONFIGS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -281,5 +281,9 @@ pub mod response {
 
     impl Response for AlterPartitionResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_PARTITION;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -247,5 +247,9 @@ pub mod response {
 
     impl Response for AlterPartitionReassignmentsResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_PARTITION_REASSIGNMENTS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

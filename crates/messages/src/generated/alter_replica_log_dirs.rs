@@ -200,5 +200,9 @@ pub mod response {
 
     impl Response for AlterReplicaLogDirsResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_REPLICA_LOG_DIRS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

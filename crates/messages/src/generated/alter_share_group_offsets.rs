@@ -204,5 +204,9 @@ pub mod response {
 
     impl Response for AlterShareGroupOffsetsResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_SHARE_GROUP_OFFSETS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

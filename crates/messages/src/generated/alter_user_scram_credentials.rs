@@ -191,5 +191,9 @@ pub mod response {
 
     impl Response for AlterUserScramCredentialsResponse {
         const API_KEY: ApiKey = ApiKey::ALTER_USER_SCRAM_CREDENTIALS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -246,5 +246,9 @@ pub mod response {
 
     impl Response for ApiVersionsResponse {
         const API_KEY: ApiKey = ApiKey::API_VERSIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -259,5 +259,9 @@ pub mod response {
 
     impl Response for AssignReplicasToDirsResponse {
         const API_KEY: ApiKey = ApiKey::ASSIGN_REPLICAS_TO_DIRS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -140,5 +140,9 @@ pub mod response {
 
     impl Response for BrokerHeartbeatResponse {
         const API_KEY: ApiKey = ApiKey::BROKER_HEARTBEAT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

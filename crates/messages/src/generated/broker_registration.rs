@@ -202,5 +202,9 @@ pub mod response {
 
     impl Response for BrokerRegistrationResponse {
         const API_KEY: ApiKey = ApiKey::BROKER_REGISTRATION;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -292,5 +292,9 @@ pub mod response {
 
     impl Response for ConsumerGroupDescribeResponse {
         const API_KEY: ApiKey = ApiKey::CONSUMER_GROUP_DESCRIBE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -228,5 +228,9 @@ pub mod response {
 
     impl Response for ConsumerGroupHeartbeatResponse {
         const API_KEY: ApiKey = ApiKey::CONSUMER_GROUP_HEARTBEAT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

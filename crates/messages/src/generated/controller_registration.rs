@@ -167,5 +167,9 @@ pub mod response {
 
     impl Response for ControllerRegistrationResponse {
         const API_KEY: ApiKey = ApiKey::CONTROLLER_REGISTRATION;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -185,5 +185,9 @@ pub mod response {
 
     impl Response for CreateAclsResponse {
         const API_KEY: ApiKey = ApiKey::CREATE_ACLS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -168,5 +168,9 @@ pub mod response {
 
     impl Response for CreateDelegationTokenResponse {
         const API_KEY: ApiKey = ApiKey::CREATE_DELEGATION_TOKEN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -193,5 +193,9 @@ pub mod response {
 
     impl Response for CreatePartitionsResponse {
         const API_KEY: ApiKey = ApiKey::CREATE_PARTITIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -339,5 +339,9 @@ pub mod response {
 
     impl Response for CreateTopicsResponse {
         const API_KEY: ApiKey = ApiKey::CREATE_TOPICS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

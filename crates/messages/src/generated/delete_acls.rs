@@ -263,5 +263,9 @@ pub mod response {
 
     impl Response for DeleteAclsResponse {
         const API_KEY: ApiKey = ApiKey::DELETE_ACLS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -116,5 +116,9 @@ pub mod response {
 
     impl Response for DeleteGroupsResponse {
         const API_KEY: ApiKey = ApiKey::DELETE_GROUPS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -204,5 +204,9 @@ pub mod response {
 
     impl Response for DeleteRecordsResponse {
         const API_KEY: ApiKey = ApiKey::DELETE_RECORDS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

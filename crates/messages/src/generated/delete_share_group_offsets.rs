@@ -146,5 +146,9 @@ pub mod response {
 
     impl Response for DeleteShareGroupOffsetsResponse {
         const API_KEY: ApiKey = ApiKey::DELETE_SHARE_GROUP_OFFSETS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

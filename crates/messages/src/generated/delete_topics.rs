@@ -169,5 +169,9 @@ pub mod response {
 
     impl Response for DeleteTopicsResponse {
         const API_KEY: ApiKey = ApiKey::DELETE_TOPICS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

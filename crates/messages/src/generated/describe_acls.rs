@@ -223,5 +223,9 @@ pub mod response {
 
     impl Response for DescribeAclsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_ACLS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -249,5 +249,9 @@ pub mod response {
 
     impl Response for DescribeClientQuotasResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_CLIENT_QUOTAS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

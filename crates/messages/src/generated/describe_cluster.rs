@@ -175,5 +175,9 @@ pub mod response {
 
     impl Response for DescribeClusterResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_CLUSTER;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -310,5 +310,9 @@ pub mod response {
 
     impl Response for DescribeConfigsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_CONFIGS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

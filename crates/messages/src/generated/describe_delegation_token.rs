@@ -213,5 +213,9 @@ pub mod response {
 
     impl Response for DescribeDelegationTokenResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_DELEGATION_TOKEN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -202,5 +202,9 @@ pub mod response {
 
     impl Response for DescribeGroupsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_GROUPS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -247,5 +247,9 @@ pub mod response {
 
     impl Response for DescribeLogDirsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_LOG_DIRS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -216,5 +216,9 @@ pub mod response {
 
     impl Response for DescribeProducersResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_PRODUCERS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -266,5 +266,9 @@ pub mod response {
 
     impl Response for DescribeShareGroupOffsetsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

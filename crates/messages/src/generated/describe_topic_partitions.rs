@@ -304,5 +304,9 @@ pub mod response {
 
     impl Response for DescribeTopicPartitionsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_TOPIC_PARTITIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -152,5 +152,9 @@ pub mod response {
 
     impl Response for DescribeTransactionsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_TRANSACTIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

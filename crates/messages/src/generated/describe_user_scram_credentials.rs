@@ -203,5 +203,9 @@ pub mod response {
 
     impl Response for DescribeUserScramCredentialsResponse {
         const API_KEY: ApiKey = ApiKey::DESCRIBE_USER_SCRAM_CREDENTIALS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

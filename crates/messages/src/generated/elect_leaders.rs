@@ -208,5 +208,9 @@ pub mod response {
 
     impl Response for ElectLeadersResponse {
         const API_KEY: ApiKey = ApiKey::ELECT_LEADERS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

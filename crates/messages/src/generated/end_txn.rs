@@ -108,5 +108,9 @@ pub mod response {
 
     impl Response for EndTxnResponse {
         const API_KEY: ApiKey = ApiKey::END_TXN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -670,5 +670,9 @@ pub mod response {
 
     impl Response for FetchResponse {
         const API_KEY: ApiKey = ApiKey::FETCH;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

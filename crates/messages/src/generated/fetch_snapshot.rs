@@ -389,5 +389,9 @@ pub mod response {
 
     impl Response for FetchSnapshotResponse {
         const API_KEY: ApiKey = ApiKey::FETCH_SNAPSHOT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -181,5 +181,9 @@ pub mod response {
 
     impl Response for FindCoordinatorResponse {
         const API_KEY: ApiKey = ApiKey::FIND_COORDINATOR;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

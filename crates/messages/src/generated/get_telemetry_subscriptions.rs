@@ -96,5 +96,9 @@ pub mod response {
 
     impl Response for GetTelemetrySubscriptionsResponse {
         const API_KEY: ApiKey = ApiKey::GET_TELEMETRY_SUBSCRIPTIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

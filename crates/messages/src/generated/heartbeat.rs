@@ -94,5 +94,9 @@ pub mod response {
 
     impl Response for HeartbeatResponse {
         const API_KEY: ApiKey = ApiKey::HEARTBEAT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -215,5 +215,9 @@ pub mod response {
 
     impl Response for IncrementalAlterConfigsResponse {
         const API_KEY: ApiKey = ApiKey::INCREMENTAL_ALTER_CONFIGS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

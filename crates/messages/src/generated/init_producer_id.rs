@@ -140,5 +140,9 @@ pub mod response {
 
     impl Response for InitProducerIdResponse {
         const API_KEY: ApiKey = ApiKey::INIT_PRODUCER_ID;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -234,5 +234,9 @@ pub mod response {
 
     impl Response for JoinGroupResponse {
         const API_KEY: ApiKey = ApiKey::JOIN_GROUP;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -173,5 +173,9 @@ pub mod response {
 
     impl Response for LeaveGroupResponse {
         const API_KEY: ApiKey = ApiKey::LEAVE_GROUP;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -118,5 +118,9 @@ pub mod response {
 
     impl Response for ListConfigResourcesResponse {
         const API_KEY: ApiKey = ApiKey::LIST_CONFIG_RESOURCES;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -128,5 +128,9 @@ pub mod response {
 
     impl Response for ListGroupsResponse {
         const API_KEY: ApiKey = ApiKey::LIST_GROUPS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -262,5 +262,9 @@ pub mod response {
 
     impl Response for ListOffsetsResponse {
         const API_KEY: ApiKey = ApiKey::LIST_OFFSETS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

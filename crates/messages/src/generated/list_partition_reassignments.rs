@@ -202,5 +202,9 @@ pub mod response {
 
     impl Response for ListPartitionReassignmentsResponse {
         const API_KEY: ApiKey = ApiKey::LIST_PARTITION_REASSIGNMENTS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

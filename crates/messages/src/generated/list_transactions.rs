@@ -140,5 +140,9 @@ pub mod response {
 
     impl Response for ListTransactionsResponse {
         const API_KEY: ApiKey = ApiKey::LIST_TRANSACTIONS;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

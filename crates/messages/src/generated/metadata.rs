@@ -343,6 +343,10 @@ pub mod response {
 
     impl Response for MetadataResponse {
         const API_KEY: ApiKey = ApiKey::METADATA;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }
 

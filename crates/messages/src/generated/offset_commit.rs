@@ -265,5 +265,9 @@ pub mod response {
 
     impl Response for OffsetCommitResponse {
         const API_KEY: ApiKey = ApiKey::OFFSET_COMMIT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

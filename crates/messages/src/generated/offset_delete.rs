@@ -172,5 +172,9 @@ pub mod response {
 
     impl Response for OffsetDeleteResponse {
         const API_KEY: ApiKey = ApiKey::OFFSET_DELETE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -420,5 +420,9 @@ pub mod response {
 
     impl Response for OffsetFetchResponse {
         const API_KEY: ApiKey = ApiKey::OFFSET_FETCH;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -249,5 +249,9 @@ pub mod response {
 
     impl Response for OffsetForLeaderEpochResponse {
         const API_KEY: ApiKey = ApiKey::OFFSET_FOR_LEADER_EPOCH;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

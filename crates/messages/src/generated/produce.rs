@@ -388,5 +388,9 @@ pub mod response {
 
     impl Response for ProduceResponse {
         const API_KEY: ApiKey = ApiKey::PRODUCE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -86,5 +86,9 @@ pub mod response {
 
     impl Response for PushTelemetryResponse {
         const API_KEY: ApiKey = ApiKey::PUSH_TELEMETRY;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

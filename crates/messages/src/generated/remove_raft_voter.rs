@@ -108,5 +108,9 @@ pub mod response {
 
     impl Response for RemoveRaftVoterResponse {
         const API_KEY: ApiKey = ApiKey::REMOVE_RAFT_VOTER;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -86,5 +86,9 @@ pub mod response {
 
     impl Response for RenewDelegationTokenResponse {
         const API_KEY: ApiKey = ApiKey::RENEW_DELEGATION_TOKEN;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

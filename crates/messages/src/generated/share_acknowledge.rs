@@ -331,5 +331,9 @@ pub mod response {
 
     impl Response for ShareAcknowledgeResponse {
         const API_KEY: ApiKey = ApiKey::SHARE_ACKNOWLEDGE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

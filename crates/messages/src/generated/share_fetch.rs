@@ -437,5 +437,9 @@ pub mod response {
 
     impl Response for ShareFetchResponse {
         const API_KEY: ApiKey = ApiKey::SHARE_FETCH;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

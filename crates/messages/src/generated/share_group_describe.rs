@@ -257,5 +257,9 @@ pub mod response {
 
     impl Response for ShareGroupDescribeResponse {
         const API_KEY: ApiKey = ApiKey::SHARE_GROUP_DESCRIBE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

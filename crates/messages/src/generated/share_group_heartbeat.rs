@@ -162,5 +162,9 @@ pub mod response {
 
     impl Response for ShareGroupHeartbeatResponse {
         const API_KEY: ApiKey = ApiKey::SHARE_GROUP_HEARTBEAT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -628,5 +628,9 @@ pub mod response {
 
     impl Response for StreamsGroupDescribeResponse {
         const API_KEY: ApiKey = ApiKey::STREAMS_GROUP_DESCRIBE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -641,5 +641,9 @@ pub mod response {
 
     impl Response for StreamsGroupHeartbeatResponse {
         const API_KEY: ApiKey = ApiKey::STREAMS_GROUP_HEARTBEAT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

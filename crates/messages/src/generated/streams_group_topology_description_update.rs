@@ -220,5 +220,9 @@ pub mod response {
 
     impl Response for StreamsGroupTopologyDescriptionUpdateResponse {
         const API_KEY: ApiKey = ApiKey::STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

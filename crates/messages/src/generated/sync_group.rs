@@ -148,5 +148,9 @@ pub mod response {
 
     impl Response for SyncGroupResponse {
         const API_KEY: ApiKey = ApiKey::SYNC_GROUP;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

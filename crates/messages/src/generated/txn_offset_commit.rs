@@ -268,5 +268,9 @@ pub mod response {
 
     impl Response for TxnOffsetCommitResponse {
         const API_KEY: ApiKey = ApiKey::TXN_OFFSET_COMMIT;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -91,5 +91,9 @@ pub mod response {
 
     impl Response for UnregisterControllerResponse {
         const API_KEY: ApiKey = ApiKey::UNREGISTER_CONTROLLER;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -206,5 +206,9 @@ pub mod response {
 
     impl Response for UpdateFeaturesResponse {
         const API_KEY: ApiKey = ApiKey::UPDATE_FEATURES;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }

@@ -222,5 +222,9 @@ pub mod response {
 
     impl Response for UpdateRaftVoterResponse {
         const API_KEY: ApiKey = ApiKey::UPDATE_RAFT_VOTER;
+
+        fn throttle_time_ms(&self) -> i32 {
+            self.throttle_time_ms
+        }
     }
 }
