@@ -1,10 +1,11 @@
 use std::io;
 
-use milena_inspect::segment::{
-    Content, IndexKind, IndexPart, IndexReader, JsonLines, LogOptions, LogReader, SegmentOptions, read_epochs,
-    read_log, read_offsets, read_producers, read_properties, read_quorum_state,
-};
+use milena_inspect::segment::{JsonLines, quorum_state_json, read_log};
 use milena_records::ReadOptions;
+use milena_storage::{
+    Content, IndexKind, IndexPart, IndexReader, LogOptions, LogReader, Options, read_epochs, read_offsets,
+    read_producers, read_properties,
+};
 
 /// Files of a log folder, each read as every kind that there is: no byte is passed over or told of twice, and every line of
 /// JSON is JSON.
@@ -42,19 +43,19 @@ pub fn segment(data: &[u8]) {
         assert_eq!(end, data.len() as u64, "the index is read to its end");
     }
     let _ = read_producers(&bytes::Bytes::copy_from_slice(data));
-    let _ = (read_epochs(data), read_offsets(data), read_properties(data), read_quorum_state(data).is_ok());
+    let _ = (read_epochs(data), read_offsets(data), read_properties(data), quorum_state_json(data).is_ok());
     for tolerant in [false, true] {
-        lines(data, &SegmentOptions { tolerant, log, ..SegmentOptions::default() });
+        lines(data, &Options { tolerant, log, ..Options::default() });
     }
 }
 
-fn lines(data: &[u8], options: &SegmentOptions) {
+fn lines(data: &[u8], options: &Options) {
     let mut lines = JsonLines::new(Vec::new());
     let mut items = 0;
-    let read = read_log(data, options, &mut |item| {
+    let read = read_log(data, options, &mut |item, decoded| {
         items += 1;
         // Many small records in few compressed bytes make very much JSON.
-        if items > 10_000 { Err(io::ErrorKind::Other.into()) } else { lines.item(item) }
+        if items > 10_000 { Err(io::ErrorKind::Other.into()) } else { lines.item(item, decoded) }
     });
     if let Ok(summary) = read {
         assert_eq!(summary.faults == 0, summary.first_fault.is_none());

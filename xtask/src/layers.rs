@@ -27,10 +27,11 @@ const MESSAGES: &str = "milena-messages";
 const RECORDS: &str = "milena-records";
 const CONNECTION: &str = "milena-connection";
 const LEGACY: &str = "milena-legacy";
+const STORAGE: &str = "milena-storage";
 const INSPECT: &str = "milena-inspect";
 const TRANSPORT: &str = "milena-transport";
 /// Below the shells: no sockets, no clock, no runtime, and no C on wasm.
-pub(crate) const BELOW_THE_SHELLS: [&str; 5] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION];
+pub(crate) const BELOW_THE_SHELLS: [&str; 6] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION, STORAGE];
 
 const LAYERS: &[Layer] = &[
     Layer {
@@ -65,11 +66,17 @@ const LAYERS: &[Layer] = &[
     },
     Layer { height: 2, name: CONNECTION, ours: Some(&[MESSAGES, WIRE]), others: Others::Only(&["bytes", "thiserror"]) },
     Layer {
-        height: 3,
+        height: 2,
         // crc32c: snapshots of producers have a checksum of their own.
+        name: STORAGE,
+        ours: Some(&[MESSAGES, RECORDS, WIRE]),
+        others: Others::Only(&["bytes", "crc32c"]),
+    },
+    Layer {
+        height: 3,
         name: INSPECT,
-        ours: Some(&[CONNECTION, MESSAGES, RECORDS, SCHEMA, WIRE]),
-        others: Others::Only(&["base64", "bytes", "crc32c", "serde_json", "thiserror"]),
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, SCHEMA, STORAGE, WIRE]),
+        others: Others::Only(&["base64", "bytes", "serde_json", "thiserror"]),
     },
     Layer {
         height: 3,
@@ -87,7 +94,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         height: 4,
         name: "milena-broker",
-        ours: Some(&[CONNECTION, MESSAGES, RECORDS, TRANSPORT, WIRE]),
+        ours: Some(&[CONNECTION, MESSAGES, RECORDS, STORAGE, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     Layer {

@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use milena_inspect::segment::{JsonLines, SegmentOptions, read};
+use milena_inspect::segment::{JsonLines, read, verify};
 use milena_records::{BatchBuilder, BatchMut, Codec, Record};
+use milena_storage::Options;
 
 use clock::Clock;
 
@@ -35,15 +36,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
     let size = std::fs::metadata(path)?.len();
     println!("{} MiB, best of 3 runs, {}:", size / MIB, Clock::start().name());
-    let headers = SegmentOptions { headers_only: true, ..SegmentOptions::default() };
-    let verify = SegmentOptions { verify: true, ..SegmentOptions::default() };
-    let all = SegmentOptions::default();
-    for (what, options) in [("headers only", headers), ("verify", verify), ("JSON lines", all)] {
+    let headers = Options { headers_only: true, ..Options::default() };
+    let all = Options::default();
+    for (what, options, is_verified) in
+        [("headers only", &headers, false), ("verify", &all, true), ("JSON lines", &all, false)]
+    {
         let mut best = f64::INFINITY;
         for _ in 0..3 {
             let mut lines = JsonLines::new(BufWriter::with_capacity(64 << 10, io::sink()));
             let begun = Clock::start();
-            let summary = read(path, &options, &mut |item| lines.item(item))?;
+            let summary = match is_verified {
+                true => verify(path, options, &mut |item, decoded| lines.item(item, decoded))?,
+                false => read(path, options, &mut |item, decoded| lines.item(item, decoded))?,
+            };
             lines.flush()?;
             best = best.min(begun.seconds());
             if let Some(fault) = summary.first_fault {

@@ -33,7 +33,7 @@
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
 //! | [`secret`] | messages without passwords, tokens and keys |
-//! | [`segment`] | log folders and the files in them: batches, indexes, snapshots, checkpoints |
+//! | [`segment`] | log folders as JSON, with the meaning of the records of internal topics; files: `milena_storage` |
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
 //! | [`time`] | moments as text, to the microsecond |

@@ -19,6 +19,8 @@
 #![cfg_attr(not(feature = "client"), doc = "| `client` | `client` | an async client on tokio |")]
 #![cfg_attr(feature = "broker", doc = "| [`broker`] | `broker` | an embedded broker for tests |")]
 #![cfg_attr(not(feature = "broker"), doc = "| `broker` | `broker` | an embedded broker for tests |")]
+#![cfg_attr(feature = "storage", doc = "| [`storage`] | `storage` | log folders: segments, indexes, checkpoints |")]
+#![cfg_attr(not(feature = "storage"), doc = "| `storage` | `storage` | log folders: segments, indexes, checkpoints |")]
 #![cfg_attr(
     feature = "schema",
     doc = "| [`schema`] | `schema` | the protocol as text, and a codec between JSON and bytes |"
@@ -97,6 +99,8 @@ pub use milena_messages as messages;
 pub use milena_records as records;
 #[cfg(feature = "schema")]
 pub use milena_schema as schema;
+#[cfg(feature = "storage")]
+pub use milena_storage as storage;
 pub use milena_wire as wire;
 
 /// The program in the README has to compile.

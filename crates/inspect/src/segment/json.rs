@@ -4,12 +4,12 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milena_records::{Batch, Codec, RecordRef, TimestampType};
+use milena_storage::{Fault, File, IndexEntry, Item};
 use serde_json::Value;
 
 use super::control::control_json;
-use super::fault::Fault;
-use super::index::IndexEntry;
-use super::item::{File, Item};
+use super::quorum::quorum_state_json;
+use crate::topic::TopicRecord;
 
 /// Writes items as JSON, one object on a line, with its kind in `type`.
 ///
@@ -18,12 +18,13 @@ use super::item::{File, Item};
 /// [`TopicRecord::to_json`](crate::topic::TopicRecord::to_json) has it. Of other topics no tree is built in between.
 ///
 /// ```
-/// use milena_inspect::segment::{JsonLines, SegmentOptions, read_log};
+/// use milena_inspect::segment::{JsonLines, read_log};
 /// use milena_records::{Codec, Record, encode};
+/// use milena_storage::Options;
 ///
 /// let file = encode(&[Record::new("k", "v").with_timestamp(7)], Codec::None)?;
 /// let mut lines = JsonLines::new(Vec::new());
-/// read_log(&file[..], &SegmentOptions::default(), &mut |item| lines.item(item))?;
+/// read_log(&file[..], &Options::default(), &mut |item, decoded| lines.item(item, decoded))?;
 /// let text = String::from_utf8(lines.into_inner())?;
 /// assert_eq!(
 ///     text.lines().nth(1).unwrap(),
@@ -54,11 +55,11 @@ impl<W: Write> JsonLines<W> {
     ///
     /// # Errors
     /// What writing gives.
-    pub fn item(&mut self, item: &Item) -> io::Result<()> {
+    pub fn item(&mut self, item: &Item, decoded: Option<&TopicRecord>) -> io::Result<()> {
         self.line.clear();
         let line = &mut self.line;
         match item {
-            Item::Record { batch, record, decoded } => {
+            Item::Record { batch, record } => {
                 line.extend_from_slice(&self.record);
                 push_record(line, batch, record);
                 if let Some(decoded) = decoded {
@@ -117,7 +118,7 @@ impl<W: Write> JsonLines<W> {
             }
             Item::QuorumState(state) => {
                 begin(line, "quorumState");
-                json(line, "state", state);
+                json(line, "state", &quorum_state_json(state).unwrap_or_default());
             }
             Item::Verified(verified) => {
                 begin(line, "verified");
@@ -127,6 +128,7 @@ impl<W: Write> JsonLines<W> {
                 push_optional(line, "lastOffset", verified.offsets.as_ref().map(|offsets| offsets.end - 1));
                 number(line, "faults", verified.faults as i64);
             }
+            _ => return Ok(()),
         }
         line.extend_from_slice(b"}\n");
         self.out.write_all(line)

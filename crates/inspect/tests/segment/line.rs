@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use milena_inspect::segment::{IndexEntry, Item};
 use milena_records::{Batch, Control, RecordRef, TimestampType};
+use milena_storage::{IndexEntry, Item};
 use serde_json::Value;
 
 /// The line that the tool prints; empty for what it does not print.

@@ -1,7 +1,7 @@
-//! Log folders of real brokers, and what becomes of them when they are damaged.
+//! Log folders of real brokers, as Kafka's own tool prints them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod damage;
 mod dump;
+#[path = "../../../storage/tests/storage/folder.rs"]
 mod folder;
 mod line;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use milena_connection::Foreign;
 use milena_inspect::blob;
-use milena_inspect::segment::{FileKind, FileName};
 use milena_inspect::stream::{Assume, Piece, guess, is_request, read, split};
+use milena_storage::{FileKind, FileName};
 
 /// What bytes can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use milena_inspect::secret;
-use milena_inspect::segment::{Fault, File, IndexEntry, Item};
+use milena_inspect::segment::quorum_state_json;
 use milena_inspect::topic::{Content, TopicRecord};
 use milena_records::{Batch, RecordRef};
+use milena_storage::{Fault, File, IndexEntry, Item};
 
 use super::Show;
 use crate::brief::brief;
@@ -73,7 +74,7 @@ impl<W: Write> Listing<W> {
 }
 
 impl<W: Write> Show for Listing<W> {
-    fn item(&mut self, item: &Item) -> io::Result<()> {
+    fn item(&mut self, item: &Item, decoded: Option<&TopicRecord>) -> io::Result<()> {
         match item {
             Item::File(file) => self.begin(&title(file)),
             Item::Batch { batch, .. } if self.headers_only => self.line(&format!("  {}", header(batch))),
@@ -81,11 +82,13 @@ impl<W: Write> Show for Listing<W> {
                 self.begin(&format!("{}  {}", place(batch), head(batch)))?;
                 self.line(&format!("  {}", details(batch)))
             }
-            Item::Record { record, decoded: Some(decoded), .. } => self
-                .row(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"], meaning(record, decoded, self.show_secrets)),
-            Item::Record { batch, record, .. } => {
-                self.row(&[">OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"], row(batch, record))
-            }
+            Item::Record { batch, record } => match decoded {
+                Some(decoded) => {
+                    let cells = meaning(record, decoded, self.show_secrets);
+                    self.row(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"], cells)
+                }
+                None => self.row(&[">OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"], row(batch, record)),
+            },
             Item::Fault(fault) => self.line(&format!("  {}", wrong(fault))),
             Item::Zeros(range) => {
                 let room = size((range.end - range.start) as usize);
@@ -134,6 +137,7 @@ impl<W: Write> Show for Listing<W> {
                 self.row(&["PROPERTY", "VALUE"], vec![short(name, 60), short(value, 100)])
             }
             Item::QuorumState(state) => {
+                let state = quorum_state_json(state).unwrap_or_default();
                 for (name, value) in state.as_object().into_iter().flatten() {
                     self.row(&["PROPERTY", "VALUE"], vec![short(name, 60), short(&value.to_string(), 100)])?;
                 }

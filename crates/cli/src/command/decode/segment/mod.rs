@@ -7,7 +7,9 @@ mod verdict;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use milena_inspect::segment::{Item, JsonLines, SegmentOptions, Summary, read};
+use milena_inspect::segment::{JsonLines, read, verify};
+use milena_inspect::topic::TopicRecord;
+use milena_storage::{Item, Options, Summary};
 
 use super::View;
 use super::records::Records;
@@ -23,9 +25,10 @@ pub(super) fn run(paths: &[PathBuf], view: View, segments: Segments) -> Result {
     if view.annotate {
         return annotate(paths, view);
     }
+    let is_verified = segments.verify;
     let options = segments.options(view)?;
     let out = output::stdout();
-    let mut show: Box<dyn Show> = match (view.json || view.compact, options.verify) {
+    let mut show: Box<dyn Show> = match (view.json || view.compact, is_verified) {
         (true, _) => Box::new(JsonLines::new(out)),
         (false, true) => Box::new(Verdicts::new(out)),
         (false, false) => Box::new(Listing::new(out, options.headers_only, view.show_secrets)),
@@ -33,7 +36,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, segments: Segments) -> Result {
     let mut progress = Progress::new(!io::IsTerminal::is_terminal(&io::stdout()));
     let mut total = Summary::default();
     for path in paths {
-        let summary = one(path, &options, show.as_mut(), &mut progress)?;
+        let summary = one(path, &options, is_verified, show.as_mut(), &mut progress)?;
         total.faults += summary.faults;
         total.first_fault = total.first_fault.or(summary.first_fault);
         if options.strict && total.faults > 0 {
@@ -50,21 +53,31 @@ pub(super) fn run(paths: &[PathBuf], view: View, segments: Segments) -> Result {
     }
 }
 
-fn one(path: &Path, options: &SegmentOptions, show: &mut dyn Show, progress: &mut Progress) -> Result<Summary> {
+fn one(
+    path: &Path,
+    options: &Options,
+    is_verified: bool,
+    show: &mut dyn Show,
+    progress: &mut Progress,
+) -> Result<Summary> {
     // Reading fails in words of its own; writing fails as it does everywhere.
     let mut unwritten = None;
     let mut batches = 0;
-    let read = read(path, options, &mut |item| {
+    let mut visit = |item: &Item, decoded: Option<&TopicRecord>| {
         if matches!(item, Item::Batch { .. }) {
             batches += 1;
             progress.tell(batches, "batches");
         }
-        show.item(item).map_err(|error| {
+        show.item(item, decoded).map_err(|error| {
             let kind = error.kind();
             unwritten = Some(error);
             kind.into()
         })
-    });
+    };
+    let read = match is_verified {
+        true => verify(path, options, &mut visit),
+        false => read(path, options, &mut visit),
+    };
     match (read, unwritten) {
         (_, Some(error)) => Err(error.into()),
         (Err(error), None) => Err(Failure::failed(error)),
@@ -86,15 +99,15 @@ fn annotate(paths: &[PathBuf], view: View) -> Result {
 
 /// How items are shown.
 trait Show {
-    fn item(&mut self, item: &Item) -> io::Result<()>;
+    fn item(&mut self, item: &Item, decoded: Option<&TopicRecord>) -> io::Result<()>;
 
     /// Writes what was held back.
     fn finish(&mut self) -> io::Result<()>;
 }
 
 impl<W: Write> Show for JsonLines<W> {
-    fn item(&mut self, item: &Item) -> io::Result<()> {
-        Self::item(self, item)
+    fn item(&mut self, item: &Item, decoded: Option<&TopicRecord>) -> io::Result<()> {
+        Self::item(self, item, decoded)
     }
 
     fn finish(&mut self) -> io::Result<()> {

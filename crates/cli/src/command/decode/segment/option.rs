@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use clap::Args;
-use milena_inspect::segment::{SegmentOptions, Selection};
 use milena_inspect::text::from_hex;
+use milena_storage::{Options, Selection};
 
 use crate::command::decode::View;
 use crate::failure::{Failure, Result};
@@ -34,7 +34,7 @@ pub(in crate::command::decode) struct Segments {
 
     /// Hold the files of a partition against each other, and tell what is wrong instead of what is there
     #[arg(long, conflicts_with_all = ["offsets", "time", "key"])]
-    verify: bool,
+    pub(super) verify: bool,
 }
 
 impl Segments {
@@ -44,7 +44,7 @@ impl Segments {
         offsets.is_some() || time.is_some() || key.is_some() || *headers_only || *verify
     }
 
-    pub(super) fn options(self, view: View) -> Result<SegmentOptions> {
+    pub(super) fn options(self, view: View) -> Result<Options> {
         let all = Selection::default();
         let selection = Selection {
             offsets: self.offsets.unwrap_or(all.offsets),
@@ -54,13 +54,12 @@ impl Segments {
         if self.verify && view.tolerant {
             return Err(Failure::usage("--tolerant shows records, --verify shows none").hint("leave one of them out"));
         }
-        Ok(SegmentOptions {
+        Ok(Options {
             selection,
             headers_only: self.headers_only,
             tolerant: view.tolerant,
             strict: view.strict,
-            verify: self.verify,
-            ..SegmentOptions::default()
+            ..Options::default()
         })
     }
 }

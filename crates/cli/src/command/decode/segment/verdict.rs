@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use milena_inspect::segment::{FileKind, Item, Verified};
+use milena_inspect::topic::TopicRecord;
+use milena_storage::{FileKind, Item, Verified};
 
 use super::Show;
 use super::listing::wrong;
@@ -22,7 +23,7 @@ impl<W: Write> Verdicts<W> {
 }
 
 impl<W: Write> Show for Verdicts<W> {
-    fn item(&mut self, item: &Item) -> io::Result<()> {
+    fn item(&mut self, item: &Item, _: Option<&TopicRecord>) -> io::Result<()> {
         match item {
             Item::File(file) => {
                 self.file = short(&file.path.to_string_lossy(), 300);

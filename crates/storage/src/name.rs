@@ -140,7 +140,7 @@ impl fmt::Display for PartitionName {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn names_say_what_files_are_for() {

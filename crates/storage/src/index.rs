@@ -3,9 +3,9 @@ use std::ops::Range;
 
 use milena_messages::{AbortedTxn, Message as _};
 
-use super::fault::Fault;
-use super::log::big_endian;
-use super::window::Window;
+use crate::fault::Fault;
+use crate::number::big_endian;
+use crate::window::Window;
 
 /// An entry of a `.index` file: the batch with an offset, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub enum IndexPart {
 /// Reads the entries of an index, of any length, in constant memory.
 ///
 /// ```
-/// use milena_inspect::segment::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry};
+/// use milena_storage::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry};
 ///
 /// // The segment begins at offset 291.
 /// let file = [&[0, 0, 0, 108, 0, 0, 0x20, 0xed][..], &[0; 64]].concat();

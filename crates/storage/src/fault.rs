@@ -23,21 +23,23 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(kind: &'static str, range: Range<u64>, message: impl Into<String>) -> Self {
+    /// A fault in these bytes of a file, of this kind.
+    pub fn new(kind: &'static str, range: Range<u64>, message: impl Into<String>) -> Self {
         let at = Some(range.start);
         Self { kind, range, at, decompressed: false, path: String::new(), message: message.into(), lost: None }
     }
 
-    pub(super) fn malformed(range: Range<u64>, message: impl Into<String>) -> Self {
+    /// Bytes that break the rules of their format.
+    pub fn malformed(range: Range<u64>, message: impl Into<String>) -> Self {
         Self::new("malformed", range, message)
     }
 
-    pub(super) fn mismatch(range: Range<u64>, message: impl Into<String>) -> Self {
+    pub(crate) fn mismatch(range: Range<u64>, message: impl Into<String>) -> Self {
         Self::new("mismatch", range, message)
     }
 
     /// What reading a batch says, which takes these bytes of the file.
-    pub(super) fn of_batch(error: &Error, range: Range<u64>) -> Self {
+    pub(crate) fn of_batch(error: &Error, range: Range<u64>) -> Self {
         Self {
             kind: error.kind().name(),
             range,

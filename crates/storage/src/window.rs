@@ -7,7 +7,7 @@ const CHUNK: usize = 256 << 10;
 
 /// A part of a file, held in memory.
 #[derive(Debug)]
-pub(super) struct Window<R> {
+pub(crate) struct Window<R> {
     read: R,
     held: BytesMut,
     /// Where in the file the held bytes begin.
@@ -16,22 +16,22 @@ pub(super) struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    pub(super) fn new(read: R) -> Self {
+    pub(crate) fn new(read: R) -> Self {
         Self { read, held: BytesMut::new(), position: 0, ended: false }
     }
 
     /// Where in the file the next byte is from.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// All that is held.
-    pub(super) fn held(&self) -> &[u8] {
+    pub(crate) fn held(&self) -> &[u8] {
         &self.held
     }
 
     /// Reads until so many bytes are held, or all there are. Gives how many are.
-    pub(super) fn fill(&mut self, wanted: usize) -> io::Result<usize> {
+    pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<usize> {
         while self.held.len() < wanted && !self.ended {
             // Memory follows what is there and not what somebody claims.
             let before = self.held.len();
@@ -50,13 +50,13 @@ impl<R: Read> Window<R> {
     }
 
     /// The next bytes as a value; so many have to be held.
-    pub(super) fn take(&mut self, size: usize) -> Bytes {
+    pub(crate) fn take(&mut self, size: usize) -> Bytes {
         self.position += size as u64;
         self.held.split_to(size).freeze()
     }
 
     /// Puts back what was taken last.
-    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
         let mut held = BytesMut::with_capacity(bytes.len() + self.held.len());
         held.extend_from_slice(bytes);
         held.extend_from_slice(&self.held);
@@ -65,7 +65,7 @@ impl<R: Read> Window<R> {
     }
 
     /// Passes over bytes; so many have to be held.
-    pub(super) fn skip(&mut self, size: usize) {
+    pub(crate) fn skip(&mut self, size: usize) {
         drop(self.take(size));
     }
 }

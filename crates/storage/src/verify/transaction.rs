@@ -5,13 +5,13 @@ use std::ops::Range;
 use milena_messages::AbortedTxn;
 use milena_records::Control;
 
-use super::Verified;
 use super::index::Entries;
-use crate::segment::fault::Fault;
-use crate::segment::index::{IndexEntry, IndexKind};
-use crate::segment::item::File;
-use crate::segment::log::{Content, LogReader};
-use crate::segment::read::{Step, Walk};
+use crate::fault::Fault;
+use crate::folder::File;
+use crate::index::{IndexEntry, IndexKind};
+use crate::item::Verified;
+use crate::log::{Content, LogReader};
+use crate::walk::{Step, Walk};
 
 /// Transactions that are kept in mind at a time; of more, none is missed in the index.
 const MAX_OPEN: usize = 100_000;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use milena_inspect::segment::{Content, Fault, Item, LogOptions, LogReader, SegmentOptions, Selection, read, read_log};
 use milena_records::{BatchBuilder, BatchMut, Codec, Record};
+use milena_storage::{Content, Fault, Item, LogOptions, LogReader, Options, Selection, read_log, verify};
 
 use crate::folder::unpack;
 
@@ -78,9 +78,9 @@ fn a_flipped_bit_is_a_wrong_checksum_and_a_range() {
     let (file, ends) = log(&[0, 3, 6]);
     let mut damaged = file.clone();
     damaged[ends[1] - 3] ^= 4;
-    let options = SegmentOptions::default();
+    let options = Options::default();
     let (mut faults, mut offsets) = (Vec::new(), Vec::new());
-    let mut look = |options: &SegmentOptions| {
+    let mut look = |options: &Options| {
         faults.clear();
         offsets.clear();
         read_log(&damaged[..], options, &mut |item| {
@@ -89,16 +89,16 @@ fn a_flipped_bit_is_a_wrong_checksum_and_a_range() {
                 Item::Record { record, .. } => offsets.push(record.offset),
                 _ => {}
             }
-            Ok(())
+            Ok(None)
         })
         .unwrap();
         (faults.iter().map(|fault| (fault.kind, fault.range.clone())).collect::<Vec<_>>(), offsets.clone())
     };
     let fault = ("bad_crc", ends[0] as u64..ends[1] as u64);
     assert_eq!(look(&options), (vec![fault.clone()], vec![0, 1, 2, 6, 7, 8]));
-    let tolerant = SegmentOptions { tolerant: true, ..options.clone() };
+    let tolerant = Options { tolerant: true, ..options.clone() };
     assert_eq!(look(&tolerant), (vec![fault.clone()], (0..9).collect()));
-    let strict = SegmentOptions { strict: true, ..options };
+    let strict = Options { strict: true, ..options };
     assert_eq!(look(&strict), (vec![fault], vec![0, 1, 2]));
 }
 
@@ -163,14 +163,14 @@ fn records_are_chosen_by_offset_time_and_key() {
     let (file, _) = log(&[0, 3, 6]);
     let chosen = |selection: Selection| {
         let (mut batches, mut offsets) = (0, Vec::new());
-        let options = SegmentOptions { selection, ..SegmentOptions::default() };
+        let options = Options { selection, ..Options::default() };
         read_log(&file[..], &options, &mut |item| {
             match item {
                 Item::Batch { .. } => batches += 1,
                 Item::Record { record, .. } => offsets.push(record.offset),
                 _ => {}
             }
-            Ok(())
+            Ok(None)
         })
         .unwrap();
         (batches, offsets)
@@ -185,12 +185,11 @@ fn records_are_chosen_by_offset_time_and_key() {
 
 fn faults(folder: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    let options = SegmentOptions { verify: true, ..SegmentOptions::default() };
-    read(folder, &options, &mut |item| {
+    verify(folder, &Options::default(), &mut |item| {
         if let Item::Fault(fault) = item {
             faults.push(fault.message.clone());
         }
-        Ok(())
+        Ok(None)
     })
     .unwrap();
     faults

@@ -1,12 +1,12 @@
 use std::fs;
 use std::ops::Range;
 
-use super::{Verified, alone};
-use crate::segment::fault::Fault;
-use crate::segment::index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, TimeEntry};
-use crate::segment::item::File;
-use crate::segment::log::{Content, LogReader};
-use crate::segment::read::{Step, Walk};
+use crate::fault::Fault;
+use crate::folder::File;
+use crate::index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, TimeEntry};
+use crate::item::Verified;
+use crate::log::{Content, LogReader};
+use crate::walk::{Step, Walk};
 
 /// The entries of an index, one at a time; what is wrong with the file itself is told on the way.
 pub(super) struct Entries {
@@ -57,6 +57,12 @@ impl Entries {
             _ => None,
         }
     }
+}
+
+/// An index without the log that it is of.
+pub(super) fn alone(walk: &mut Walk, file: &File) -> Step<Verified> {
+    walk.fault(&Fault::mismatch(0..file.size, "the log that it belongs to is not there"))?;
+    Ok(Verified::default())
 }
 
 /// Each entry of a `.index` has to point at a batch from which the offset is found, and no entry in front of the one before.

@@ -1,30 +1,14 @@
 use std::ops::Range;
-use std::path::PathBuf;
 
+use bytes::Bytes;
 use milena_messages::storage::producer_snapshot::ProducerEntry;
 use milena_records::{Batch, RecordRef};
-use serde_json::Value;
 
-use super::fault::Fault;
-use super::index::IndexEntry;
-use super::name::{FileName, PartitionName};
-use super::snapshot::Producers;
-use super::text::{EpochEntry, OffsetOf};
-use super::verify::Verified;
-use crate::topic::TopicRecord;
-
-/// A file that is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Where it is.
-    pub path: PathBuf,
-    /// What its name says.
-    pub name: FileName,
-    /// The partition that it is of, by its folder.
-    pub partition: Option<PartitionName>,
-    /// Its bytes.
-    pub size: u64,
-}
+use crate::checkpoint::{EpochEntry, OffsetOf};
+use crate::fault::Fault;
+use crate::folder::File;
+use crate::index::IndexEntry;
+use crate::snapshot::Producers;
 
 /// One thing that was read, in the order of the files.
 #[derive(Clone, Debug)]
@@ -45,18 +29,16 @@ pub enum Item<'a> {
         batch: &'a Batch,
         /// The record.
         record: &'a RecordRef<'a>,
-        /// What it says, in one of Kafka's own topics.
-        decoded: Option<&'a TopicRecord>,
     },
-    /// What is not as it should be.
+    /// Something that is not as Kafka writes it.
     Fault(&'a Fault),
-    /// Zeros up to the end of the file: room that a broker has set aside.
+    /// Zeros up to the end of the file: space that a broker has preallocated.
     Zeros(Range<u64>),
     /// A batch that is cut off at the end of the file, as a broker may leave it when it is killed.
     CutOff {
-        /// What is there.
+        /// The bytes that are there.
         range: Range<u64>,
-        /// Bytes that the whole batch takes, when enough is there to say.
+        /// Size of the whole batch, if enough of it is there to tell.
         expected: Option<u64>,
     },
     /// An entry of an index.
@@ -81,8 +63,21 @@ pub enum Item<'a> {
         /// The value.
         value: &'a str,
     },
-    /// What stands in a `quorum-state`.
-    QuorumState(&'a Value),
-    /// A file was held against the others of its folder; its faults stand in front.
+    /// The content of a `quorum-state`, which is JSON.
+    QuorumState(&'a Bytes),
+    /// A file was checked against the others of its folder; its faults were given before.
     Verified(&'a Verified),
+}
+
+/// The result of checking a file against the others of its folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Batches of a log, entries of an index, producers of a snapshot, lines of a text.
+    pub entries: u64,
+    /// Records of a log.
+    pub records: u64,
+    /// The offsets in a log, from the first record up to what follows the last.
+    pub offsets: Option<Range<i64>>,
+    /// Faults.
+    pub faults: u64,
 }

@@ -1,38 +1,38 @@
-//! Holds the files of a partition against each other.
+//! Checks the files of a partition against each other.
 
 mod index;
 mod log;
 mod transaction;
 
-use std::ops::Range;
+use std::io;
+use std::path::Path;
 
-use super::fault::Fault;
-use super::item::{File, Item};
-use super::name::{FileKind, FileName};
-use super::read::{Step, Walk};
-use super::snapshot::read_producers;
-use super::text::{EpochEntry, read_epochs, read_offsets, read_properties, read_quorum_state};
+use crate::checkpoint::{EpochEntry, read_epochs, read_offsets};
+use crate::fault::Fault;
+use crate::folder::{File, list};
+use crate::item::{Item, Verified};
+use crate::name::{FileKind, FileName};
+use crate::property::read_properties;
+use crate::snapshot::read_producers;
+use crate::walk::{Options, Step, Summary, Visit, Walk};
 
-/// What was found in a file that was held against the others of its folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// Batches of a log, entries of an index, producers of a snapshot, lines of a text.
-    pub entries: u64,
-    /// Records of a log.
-    pub records: u64,
-    /// The offsets that a log has, from the first record up to what follows the last.
-    pub offsets: Option<Range<i64>>,
-    /// Things that are not as they should be.
-    pub faults: u64,
+/// Checks the files of each partition against each other, and gives an [`Item::Verified`] for each file, after its faults.
+/// Of [`Options`] only `strict` and `log` matter.
+///
+/// # Errors
+/// A path that does not exist or cannot be read; a folder without files of a log; an error of `visit`.
+pub fn verify(path: &Path, options: &Options, visit: &mut Visit) -> io::Result<Summary> {
+    let folders = list(path)?;
+    let mut walk = Walk::new(options, visit);
+    let ended = folders.iter().try_for_each(|found| folder(&mut walk, &found.files));
+    walk.finish(ended)
 }
 
 /// All files of one folder.
-pub(super) fn folder(walk: &mut Walk, files: &[File]) -> Step {
+fn folder(walk: &mut Walk, files: &[File]) -> Step {
     let mut logs = log::Logs { epochs: epochs(walk, files)?, next_offset: None };
     for (index, file) in files.iter().enumerate() {
-        walk.summary.files += 1;
-        walk.summary.bytes += file.size;
-        walk.give(&Item::File(file))?;
+        walk.begin(file)?;
         let before = walk.summary.faults;
         let read = file_of(walk, &mut logs, files, index);
         let mut verified = read.map_err(|stop| stop.in_file(&file.path))?;
@@ -60,17 +60,11 @@ fn file_of(walk: &mut Walk, logs: &mut log::Logs, files: &[File], index: usize) 
         FileKind::TimeIndex => index::times(walk, file, of_segment(FileKind::Log)),
         FileKind::TxnIndex => match of_segment(FileKind::Log) {
             Some(log) => transaction::verify(walk, log, Some(file)),
-            None => alone(walk, file),
+            None => index::alone(walk, file),
         },
         FileKind::ProducerSnapshot => producers(walk, file),
         _ => text(walk, file),
     }
-}
-
-/// An index without the log that it is of.
-fn alone(walk: &mut Walk, file: &File) -> Step<Verified> {
-    walk.fault(&Fault::mismatch(0..file.size, "the log that it belongs to is not there"))?;
-    Ok(Verified::default())
 }
 
 /// The checkpoint of leader epochs, if the folder has one. Its faults are told with the file.
@@ -121,10 +115,10 @@ fn text(walk: &mut Walk, file: &File) -> Step<Verified> {
             let (offsets, faults) = read_offsets(&bytes);
             (offsets.len(), faults)
         }
-        FileKind::QuorumState => match read_quorum_state(&bytes) {
-            Ok(_) => (1, Vec::new()),
-            Err(fault) => (0, vec![*fault]),
-        },
+        FileKind::QuorumState => {
+            walk.give(&Item::QuorumState(&bytes))?;
+            (1, Vec::new())
+        }
         _ => {
             let (properties, faults) = read_properties(&bytes);
             (properties.len(), faults)

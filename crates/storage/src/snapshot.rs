@@ -3,8 +3,8 @@ use milena_messages::storage::producer_snapshot::ProducerEntry;
 use milena_messages::{Message as _, ProducerSnapshot};
 use milena_wire::Reader;
 
-use super::fault::Fault;
-use super::log::big_endian;
+use crate::fault::Fault;
+use crate::number::big_endian;
 
 /// Behind the version and the checksum, which covers the rest.
 const CHECKED: usize = 6;

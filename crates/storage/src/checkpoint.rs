@@ -1,9 +1,4 @@
-//! The small files that are text: checkpoints, properties and the state of a quorum.
-
-use milena_schema::Spec;
-use serde_json::Value;
-
-use super::fault::Fault;
+use crate::fault::Fault;
 
 /// A line of a `leader-epoch-checkpoint`: where a leader began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,55 +86,6 @@ fn checkpoint<T>(text: &[u8], parse: impl Fn(&str) -> Option<T>) -> (Vec<T>, Vec
     (entries, faults)
 }
 
-/// Reads `meta.properties` (`name=value`, escaped as Java does) and `partition.metadata` (`name: value`).
-pub fn read_properties(text: &[u8]) -> (Vec<(String, String)>, Vec<Fault>) {
-    let (mut properties, mut faults) = (Vec::new(), Vec::new());
-    let mut at = 0;
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let range = at as u64..(at + line.len()) as u64;
-        at += line.len();
-        let Ok(line) = std::str::from_utf8(line) else {
-            faults.push(Fault::malformed(range, "a line that is not UTF-8"));
-            continue;
-        };
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', '!']) {
-            continue;
-        }
-        match line.split_once(['=', ':']) {
-            Some((name, value)) => properties.push((name.trim().to_owned(), unescape(value.trim()))),
-            None => faults.push(Fault::malformed(range, format!("{line:?} is no property"))),
-        }
-    }
-    (properties, faults)
-}
-
-/// Java puts a backslash in front of `:`, `=`, `#` and `!` in values.
-fn unescape(value: &str) -> String {
-    let mut chars = value.chars();
-    let mut text = String::with_capacity(value.len());
-    while let Some(c) = chars.next() {
-        text.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
-    }
-    text
-}
-
-/// Reads a `quorum-state`, versions 0 and 1 of `QuorumStateData` (KIP-595, KIP-853).
-///
-/// # Errors
-/// No JSON, a version that is not there, or fields that the version does not have.
-pub fn read_quorum_state(text: &[u8]) -> Result<Value, Box<Fault>> {
-    let malformed = |message: String| Box::new(Fault::malformed(0..text.len() as u64, message));
-    let json: Value = serde_json::from_slice(text).map_err(|error| malformed(format!("no JSON: {error}")))?;
-    let mut fields = json.clone();
-    let version = fields.as_object_mut().and_then(|fields| fields.remove("data_version"));
-    let version = version.as_ref().and_then(Value::as_i64).and_then(|version| i16::try_from(version).ok());
-    let version = version.ok_or_else(|| malformed("no data_version".to_owned()))?;
-    let message = Spec::kafka().message("QuorumStateData").map_err(|error| malformed(error.to_string()))?;
-    message.encode(&fields, version).map_err(|error| malformed(error.to_string()))?;
-    Ok(json)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,28 +115,5 @@ mod tests {
             wrong(b"0\n2\na 0 0\nb c d\n"),
             (1, vec!["\"b c d\" is no entry".into(), "1 entries, the file counts 2".into()])
         );
-    }
-
-    #[test]
-    fn properties_are_those_of_java() {
-        let text = b"#\n#Mon Nov 30 10:44:19 UTC 2026\nnode.id=1\ncluster.id=a\\:b\n";
-        let (properties, faults) = read_properties(text);
-        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(properties, [property("node.id", "1"), property("cluster.id", "a:b")]);
-        assert_eq!(faults, []);
-        let (properties, _) = read_properties(b"version: 0\ntopic_id: 2s7UqoytSSmgrx1m2PypaA\n");
-        assert_eq!(properties[1], property("topic_id", "2s7UqoytSSmgrx1m2PypaA"));
-    }
-
-    #[test]
-    fn the_state_of_a_quorum_is_held_against_its_layout() {
-        // What Kafka 4.4 and 3.9 write.
-        let text = br#"{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":0}"#;
-        assert_eq!(read_quorum_state(text).unwrap()["leaderId"], 1);
-        let text = br#"{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}"#;
-        assert_eq!(read_quorum_state(text).unwrap()["votedId"], -1);
-        for wrong in ["", "{}", r#"{"data_version":9}"#, r#"{"leaderId":"me","data_version":0}"#] {
-            assert!(read_quorum_state(wrong.as_bytes()).is_err(), "{wrong}");
-        }
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const RELEASES: [&str; 3] = ["4.4", "2.8", "0.10.2"];
 
 /// Unpacks a folder into a place of its own for the test of that name.
 pub(crate) fn unpack(release: &str, test: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/segment/kafka");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../storage/tests/kafka");
     let packed = fs::read(root.join(format!("kafka-{release}.tar.gz"))).unwrap();
     let tape = Codec::Gzip.decompress(&packed, 64 << 20).unwrap();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{release}"));

@@ -2,28 +2,48 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::item::File;
-use super::name::{FileKind, FileName, PartitionName};
+use crate::name::{FileKind, FileName, PartitionName};
 
-/// The files of a log folder, a list for each partition and one for what belongs to none. A path that is a file is a list of
-/// one.
+/// A file of a log folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What its name says.
+    pub name: FileName,
+    /// The partition that it belongs to, according to its folder.
+    pub partition: Option<PartitionName>,
+    /// Its bytes.
+    pub size: u64,
+}
+
+/// A folder and the files in it that a broker wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// Where it is; for a single file, the file.
+    pub path: PathBuf,
+    /// Files that concern all of it, then segment by segment.
+    pub files: Vec<File>,
+}
+
+/// The files of a log folder: a [`Folder`] for each partition and one for the files that belong to no partition. A path
+/// of a file gives one folder with this file alone; if its name says nothing, it counts as a log.
 ///
 /// # Errors
-/// A path that is not there or cannot be read, and a folder without files of a log.
-pub(super) fn list(path: &Path) -> io::Result<Vec<Vec<File>>> {
+/// A path that does not exist or cannot be read, and a folder without files of a log.
+pub fn list(path: &Path) -> io::Result<Vec<Folder>> {
     let found = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()));
     let metadata = fs::metadata(path).map_err(found)?;
     if !metadata.is_dir() {
-        // Somebody means it: what the name does not say is a log.
-        let named = file(path.to_owned(), metadata.len());
         let log = FileName { kind: FileKind::Log, offset: 0 };
         let partition = PartitionName::of_file(path);
-        let file = named.unwrap_or(File { path: path.to_owned(), name: log, partition, size: metadata.len() });
-        return Ok(vec![vec![file]]);
+        let file = file(path.to_owned(), metadata.len());
+        let file = file.unwrap_or(File { path: path.to_owned(), name: log, partition, size: metadata.len() });
+        return Ok(vec![Folder { path: path.to_owned(), files: vec![file] }]);
     }
     let mut folders = Vec::new();
-    let here = files(path).map_err(found)?;
-    folders.extend((!here.is_empty()).then_some(here));
+    let files = files(path).map_err(found)?;
+    folders.extend((!files.is_empty()).then(|| Folder { path: path.to_owned(), files }));
     let mut partitions = Vec::new();
     for entry in fs::read_dir(path).map_err(found)? {
         let entry = entry?;
@@ -34,7 +54,8 @@ pub(super) fn list(path: &Path) -> io::Result<Vec<Vec<File>>> {
     }
     partitions.sort();
     for (_, path) in partitions {
-        folders.push(files(&path)?);
+        let files = self::files(&path)?;
+        folders.push(Folder { path, files });
     }
     if folders.is_empty() {
         let message = format!("{} holds no files of a log", path.display());
@@ -43,12 +64,12 @@ pub(super) fn list(path: &Path) -> io::Result<Vec<Vec<File>>> {
     Ok(folders)
 }
 
-/// The files of one folder: small ones that are about all of it, then segment by segment.
+/// The files of one folder: those that concern all of it, then segment by segment.
 fn files(folder: &Path) -> io::Result<Vec<File>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        // A file that a broker has deleted in the meantime is gone.
+        // A broker may have deleted it in the meantime.
         let Ok(metadata) = fs::metadata(&path) else { continue };
         if metadata.is_file() {
             files.extend(file(path, metadata.len()));

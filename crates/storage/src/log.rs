@@ -4,8 +4,9 @@ use std::ops::Range;
 use bytes::Bytes;
 use milena_records::{Batch, Codec, ReadOptions};
 
-use super::fault::Fault;
-use super::window::Window;
+use crate::fault::Fault;
+use crate::number::big_endian;
+use crate::window::Window;
 
 /// Offset and size in front of every entry, and the magic behind them.
 const OVERHEAD: usize = 12;
@@ -70,7 +71,7 @@ pub enum Content {
 /// be, or a checksum is wrong and no batch follows, the walk searches for the next batch whose checksum is right.
 ///
 /// ```
-/// use milena_inspect::segment::{Content, LogReader};
+/// use milena_storage::{Content, LogReader};
 /// use milena_records::{Codec, Record, encode};
 ///
 /// let mut file = encode(&[Record::new("k", "v")], Codec::Zstd)?.to_vec();
@@ -304,9 +305,4 @@ fn is_plausible(head: &[u8], max_batch: usize) -> bool {
         }
         _ => number(17..18).is_none_or(|attributes| attributes < 0x10),
     }
-}
-
-/// Up to 8 bytes as a number.
-pub(super) fn big_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -3,12 +3,12 @@ use std::ops::Range;
 
 use milena_records::{Batch, Control};
 
-use super::Verified;
-use crate::segment::fault::Fault;
-use crate::segment::item::File;
-use crate::segment::log::{Content, LogReader};
-use crate::segment::read::{Step, Walk};
-use crate::segment::text::EpochEntry;
+use crate::checkpoint::EpochEntry;
+use crate::fault::Fault;
+use crate::folder::File;
+use crate::item::Verified;
+use crate::log::{Content, LogReader};
+use crate::walk::{Step, Walk};
 
 /// The segments of a partition, one after the other.
 pub(super) struct Logs {
