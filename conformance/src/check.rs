@@ -1,7 +1,7 @@
 use std::fmt;
 
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Message, Spec};
+use milena_schema::{MessageSpec, Spec};
 use milena_wire::{Bytes, Error, ErrorKind};
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ impl Check<'_> {
         }
     }
 
-    fn message(&mut self, message: &Message) {
+    fn message(&mut self, message: &MessageSpec) {
         let version = self.vector.version;
         match &self.vector.kind {
             VectorKind::Default { bytes, json } => {
@@ -202,7 +202,7 @@ impl Check<'_> {
         }
     }
 
-    fn value(&mut self, message: &Message, bytes: &Bytes, json: &Value) {
+    fn value(&mut self, message: &MessageSpec, bytes: &Bytes, json: &Value) {
         let version = self.vector.version;
         let expected = read(0, bytes);
         self.typed(reencode(&message.name, version, bytes.clone()), &expected);
@@ -216,7 +216,7 @@ impl Check<'_> {
     }
 
     /// Sets one field of a message to null that otherwise has no null.
-    fn null(&mut self, message: &Message, path: &str, nullable: bool) {
+    fn null(&mut self, message: &MessageSpec, path: &str, nullable: bool) {
         let version = self.vector.version;
         let mut json = match message.sample_json(version, 1) {
             Ok(json) => json,
@@ -250,7 +250,7 @@ impl Check<'_> {
         }
     }
 
-    fn schema(&mut self, message: &Message, from: i16, bytes: &Bytes, expected: &Expected) {
+    fn schema(&mut self, message: &MessageSpec, from: i16, bytes: &Bytes, expected: &Expected) {
         let outcome = match message.decode(bytes.clone(), from) {
             Err(error) => Outcome::Refused(error),
             Ok(decoded) => Outcome::Read {

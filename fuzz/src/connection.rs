@@ -1,10 +1,11 @@
 use bytes::Bytes;
 use milena::connection::{
-    ClientConfig, ClientConnection, ClientEvent, ConnectionError, ServerConfig, ServerConnection, frame_request,
-    frame_response,
+    ClientConnection, ClientConnectionConfig, ClientEvent, ConnectionError, ServerConnection, ServerConnectionConfig,
+    frame_request, frame_response,
 };
 use milena::messages::{
-    ApiKey, FetchRequest, Message, MetadataRequest, Request, RequestHeader, RequestVisitor, VersionRange, visit_request,
+    ApiKey, FetchRequest, FetchResponse, Message, MetadataRequest, MetadataResponse, Request, RequestHeader,
+    RequestVisitor, VersionRange, visit_request,
 };
 use milena::wire::{Limits, Reader};
 
@@ -31,8 +32,9 @@ fn pieces<'a>(cuts: &'a [u8], mut stream: &'a [u8]) -> impl Iterator<Item = (boo
 /// What a server tells: each request or error, and the bytes that it writes.
 fn serve(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
     let served = [(ApiKey::METADATA, VersionRange::new(0, 12)), (ApiKey::API_VERSIONS, VersionRange::new(0, 2))];
-    let config = if mode & 1 == 0 { ServerConfig::passing_all() } else { ServerConfig::serving(served) };
-    let mut server = ServerConnection::new(ServerConfig { max_frame: MAX_FRAME, ..config });
+    let config =
+        if mode & 1 == 0 { ServerConnectionConfig::passing_all() } else { ServerConnectionConfig::serving(served) };
+    let mut server = ServerConnection::new(ServerConnectionConfig { max_frame: MAX_FRAME, ..config });
     let mut requests = Vec::new();
     let mut seen = Vec::new();
     'pieces: for (copied, piece) in pieces(cuts, stream) {
@@ -70,7 +72,8 @@ fn serve(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
 
 /// What a client tells that has asked a few things.
 fn ask(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
-    let mut client = ClientConnection::new(ClientConfig { max_frame: MAX_FRAME, ..ClientConfig::default() });
+    let mut client =
+        ClientConnection::new(ClientConnectionConfig { max_frame: MAX_FRAME, ..ClientConnectionConfig::default() });
     if mode & 2 != 0 {
         client.negotiate(None).expect("any client may ask");
     }
@@ -93,9 +96,9 @@ fn ask(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
             match client.poll() {
                 Ok(Some(event)) => {
                     seen.push(format!("{event:?}"));
-                    if let ClientEvent::Answer(answer) = event {
-                        let _ = answer.decode::<MetadataRequest>();
-                        assert!(matches!(answer.decode::<FetchRequest>(), Err(ConnectionError::WrongApi { .. })));
+                    if let ClientEvent::Response(answer) = event {
+                        let _ = answer.decode::<MetadataResponse>();
+                        assert!(matches!(answer.decode::<FetchResponse>(), Err(ConnectionError::WrongApi { .. })));
                     }
                 }
                 Ok(None) => break,
@@ -113,7 +116,7 @@ fn ask(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
 /// A frame of any API and version, its first bytes being the header: the header is that of the codec, and a body that
 /// can be read goes through both machines unchanged, as a request and as an answer.
 pub fn headers(data: &[u8]) {
-    let mut server = ServerConnection::new(ServerConfig::passing_all());
+    let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     let Ok(size) = i32::try_from(data.len()) else { return };
     server.receive(&size.to_be_bytes());
     server.receive(data);
@@ -155,7 +158,7 @@ impl RequestVisitor for Trip {
 impl Trip {
     fn request<R: Request>(&self, request: &R) {
         let Ok(segments) = frame_request(request, self.version, self.correlation_id, None) else { return };
-        let mut server = ServerConnection::new(ServerConfig::passing_all());
+        let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
         segments.iter().for_each(|segment| server.receive(segment));
         let came = server.poll().expect("a frame").expect("a whole frame");
         let seen = (came.api_key, came.api_version, came.correlation_id);
@@ -164,15 +167,15 @@ impl Trip {
     }
 
     fn answer<R: Request>(&self, answer: &R::Response) {
-        let mut client = ClientConnection::new(ClientConfig::default());
+        let mut client = ClientConnection::new(ClientConnectionConfig::default());
         // Some defaults are no valid requests, and some requests wait for nothing.
         let Ok(id) = client.send_at(&R::default(), self.version, None) else { return };
-        let Ok(segments) = frame_response::<R>(answer, self.version, id) else { return };
+        let Ok(segments) = frame_response(answer, self.version, id) else { return };
         if client.in_flight() == 0 {
             return;
         }
         segments.iter().for_each(|segment| client.receive(segment));
-        let Ok(Some(ClientEvent::Answer(came))) = client.poll() else { panic!("a whole answer") };
+        let Ok(Some(ClientEvent::Response(came))) = client.poll() else { panic!("a whole answer") };
         assert_eq!((came.api_key, came.api_version, came.correlation_id), (R::API_KEY, self.version, id));
         assert_eq!(Ok(came.body), answer.to_bytes(self.version));
     }

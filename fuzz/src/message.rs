@@ -2,17 +2,17 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use milena::messages::{Message as Typed, MessageVisitor, visit_message};
-use milena::schema::{JSON_LIMITS, Message, Spec};
+use milena::schema::{JSON_LIMITS, MessageSpec, Spec};
 use milena::wire::{Error, ErrorKind, Limits, Reader, Result, Writer};
 use serde_json::Value;
 
-static PAIRS: LazyLock<Vec<(&'static Message, i16)>> = LazyLock::new(|| {
+static PAIRS: LazyLock<Vec<(&'static MessageSpec, i16)>> = LazyLock::new(|| {
     let messages = Spec::kafka().messages.iter();
     messages.flat_map(|message| message.versions.iter().map(move |version| (message, version))).collect()
 });
 
 /// The message and version that the first two bytes choose, and the bytes behind them.
-fn choose(data: &[u8]) -> Option<(&'static Message, i16, &[u8])> {
+fn choose(data: &[u8]) -> Option<(&'static MessageSpec, i16, &[u8])> {
     let (number, rest) = data.split_first_chunk()?;
     let (message, version) = PAIRS[usize::from(u16::from_be_bytes(*number)) % PAIRS.len()];
     Some((message, version, rest))
@@ -63,7 +63,7 @@ impl MessageVisitor for Probe {
     }
 }
 
-fn typed(message: &Message, version: i16, bytes: Bytes, limits: Limits) -> Result<Read> {
+fn typed(message: &MessageSpec, version: i16, bytes: Bytes, limits: Limits) -> Result<Read> {
     visit_message(&message.name, Probe { bytes, version, limits }).expect("each message of the spec has a struct")
 }
 
@@ -82,7 +82,7 @@ pub fn message(data: &[u8]) {
 }
 
 /// An error of reading says where.
-fn placed(error: &Error, message: &Message, body: &[u8]) {
+fn placed(error: &Error, message: &MessageSpec, body: &[u8]) {
     assert!(error.offset().is_some_and(|offset| offset <= body.len()), "{error}");
     assert!(error.path().starts_with(&*message.name), "{error}");
 }

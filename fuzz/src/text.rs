@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use milena::messages::{ApiKey, ErrorCode};
 use milena::records::Codec;
-use milena::schema::{Message, Parser};
+use milena::schema::{MessageSpec, Parser};
 use milena::wire::{Uuid, VersionRange};
 
 /// Text in the language of `spec/`. A spec that is taken can be worked with: each of its messages has a layout, and its
@@ -28,7 +28,7 @@ pub fn spec(data: &[u8]) {
     }
 }
 
-fn use_layout(message: &Message, version: i16) {
+fn use_layout(message: &MessageSpec, version: i16) {
     message.layout(version).expect("a version of its own").to_json();
     message.layout_diff(message.versions.min(), version).expect("versions of its own").to_json();
     for json in [message.default_json(version), message.sample_json(version, 7)] {

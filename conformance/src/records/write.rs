@@ -1,5 +1,5 @@
 use milena_records::{
-    Batch, BatchBuilder, BatchMut, Batches, Codec, Message, MessageSetBuilder, ReadOptions, Record, Result,
+    Batch, BatchBuilder, BatchMut, Batches, Codec, LegacyMessage, MessageSetBuilder, ReadOptions, Record, Result,
     TimestampType,
 };
 use milena_wire::Bytes;
@@ -109,7 +109,7 @@ fn rewrite_messages(batch: &Batch) -> Result<Option<String>> {
         // The wrapper without what it wraps.
         let mut shell = Vec::new();
         let attributes = batch.attributes() as i8;
-        Message {
+        LegacyMessage {
             magic,
             attributes,
             offset: message.offset,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use milena_connection::{ConnectionError, IncomingRequest, ServerConfig, ServerConnection};
+use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_transport::Segments;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -83,7 +83,7 @@ struct Connection {
 
 impl Connection {
     fn new(socket: TcpStream, state: Arc<State>, stop: watch::Receiver<bool>) -> Self {
-        let mut config = ServerConfig::serving(SERVED.iter().copied());
+        let mut config = ServerConnectionConfig::serving(SERVED.iter().copied());
         config.max_frame = state.config.max_frame;
         Self { socket, machine: ServerConnection::new(config), state, stop }
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use milena_client::{Direction, Frame, Observer};
+use milena_client::{FrameDirection, ObservedFrame, Observer};
 use milena_schema::Spec;
 use serde_json::{Value, json};
 
@@ -74,12 +74,12 @@ impl Conversation {
 }
 
 impl Observer for Conversation {
-    fn frame(&self, frame: &Frame) {
+    fn frame(&self, frame: &ObservedFrame) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.frames += 1;
         match frame.direction {
-            Direction::Sent => told.bytes_sent += frame.size,
-            Direction::Received => told.bytes_received += frame.size,
+            FrameDirection::Sent => told.bytes_sent += frame.size,
+            FrameDirection::Received => told.bytes_received += frame.size,
         }
         let result = match self.how {
             How::Aside => writeln!(io::stderr(), "{}  {}", line(frame, Paint::none()), frame.address),
@@ -93,25 +93,25 @@ impl Observer for Conversation {
 }
 
 /// The content of a frame as JSON.
-fn content(frame: &Frame) -> Result<Value, String> {
+fn content(frame: &ObservedFrame) -> Result<Value, String> {
     let api = frame.api_key.name().ok_or("an API that no release has")?;
-    let suffix = if frame.direction == Direction::Sent { "Request" } else { "Response" };
+    let suffix = if frame.direction == FrameDirection::Sent { "Request" } else { "Response" };
     let message = Spec::kafka().message(&format!("{api}{suffix}")).map_err(|error| error.to_string())?;
     let decoded = message.decode(frame.body.clone(), frame.api_version).map_err(|error| error.to_string())?;
     Ok(decoded.json)
 }
 
-fn line(frame: &Frame, paint: Paint) -> String {
+fn line(frame: &ObservedFrame, paint: Paint) -> String {
     let (arrow, color) = match frame.direction {
-        Direction::Sent => ("→", Paint::CYAN),
-        Direction::Received => ("←", Paint::GREEN),
+        FrameDirection::Sent => ("→", Paint::CYAN),
+        FrameDirection::Received => ("←", Paint::GREEN),
     };
     let name = format!("{} v{}", frame.api_key, frame.api_version);
     let id = format!("#{}", frame.correlation_id);
     format!("  {} {name:<20} {id:>4} {:>8} B", paint.color(color, arrow), frame.size)
 }
 
-fn text(frame: &Frame) -> String {
+fn text(frame: &ObservedFrame) -> String {
     let content = match content(frame) {
         Ok(json) => brief(&json),
         Err(what) => format!("({what})"),
@@ -135,13 +135,13 @@ fn text(frame: &Frame) -> String {
     text
 }
 
-fn to_json(frame: &Frame) -> Value {
+fn to_json(frame: &ObservedFrame) -> Value {
     let (body, error) = match content(frame) {
         Ok(json) => (json, Value::Null),
         Err(what) => (Value::Null, json!(what)),
     };
     json!({
-        "direction": if frame.direction == Direction::Sent { "sent" } else { "received" },
+        "direction": if frame.direction == FrameDirection::Sent { "sent" } else { "received" },
         "address": &*frame.address,
         "api": frame.api_key.to_string(),
         "version": frame.api_version,

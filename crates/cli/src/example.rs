@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use milena_schema::{Api, Kind, Meaning, Message, Spec};
+use milena_schema::{Api, Meaning, MessageKind, MessageSpec, Spec};
 use milena_wire::{Result, Writer};
 use serde_json::{Value, json};
 
@@ -54,25 +54,25 @@ impl Example {
     ///
     /// # Errors
     /// A version that the message lacks.
-    pub(crate) fn of(spec: &Spec, message: &Message, version: i16) -> Result<Self> {
+    pub(crate) fn of(spec: &Spec, message: &MessageSpec, version: i16) -> Result<Self> {
         let mut builder = Builder::default();
         match (message.kind, api_of(spec, message)) {
-            (Kind::Request, Some(api)) => {
+            (MessageKind::Request, Some(api)) => {
                 builder.frame(spec, api, message, version, api.request_header_version(version))
             }
-            (Kind::Response, Some(api)) => {
+            (MessageKind::Response, Some(api)) => {
                 builder.frame(spec, api, message, version, api.response_header_version(version))
             }
-            (Kind::Key, _) => {
+            (MessageKind::Key, _) => {
                 let number = message.key.unwrap_or_default();
                 builder.int16("record type", number);
                 builder.message(message, version, message.example_json(version)?)
             }
-            (Kind::Value, _) => {
+            (MessageKind::Value, _) => {
                 builder.int16("version", version);
                 builder.message(message, version, message.example_json(version)?)
             }
-            (Kind::Metadata, _) => {
+            (MessageKind::Metadata, _) => {
                 // The record's value begins with three varints; the first, 1, is the version of this frame itself.
                 let number = message.key.unwrap_or_default();
                 for (name, value) in [("frame version", 1), ("record type", number), ("version", version)] {
@@ -89,7 +89,7 @@ impl Example {
     ///
     /// # Errors
     /// A version that the message lacks, or values that it does not take.
-    pub(crate) fn body(message: &Message, version: i16, json: Value) -> Result<Self> {
+    pub(crate) fn body(message: &MessageSpec, version: i16, json: Value) -> Result<Self> {
         let mut builder = Builder::default();
         builder.message(message, version, json)?;
         Ok(Self { bytes: builder.writer.into_bytes(), lines: builder.lines })
@@ -125,14 +125,21 @@ struct Builder {
 }
 
 impl Builder {
-    fn frame(&mut self, spec: &Spec, api: &Api, message: &Message, version: i16, header_version: i16) -> Result<()> {
-        let name = if message.kind == Kind::Request { "RequestHeader" } else { "ResponseHeader" };
+    fn frame(
+        &mut self,
+        spec: &Spec,
+        api: &Api,
+        message: &MessageSpec,
+        version: i16,
+        header_version: i16,
+    ) -> Result<()> {
+        let name = if message.kind == MessageKind::Request { "RequestHeader" } else { "ResponseHeader" };
         self.writer.i32(0);
         self.line(0..4, "size", "int32", String::new());
         // The spec that is shown may be a part without headers.
         if let Ok(header) = spec.message(name) {
             let mut json = header.example_json(header_version)?;
-            if let Some(json) = json.as_object_mut().filter(|_| message.kind == Kind::Request) {
+            if let Some(json) = json.as_object_mut().filter(|_| message.kind == MessageKind::Request) {
                 json.insert("requestApiKey".to_owned(), api.key.into());
                 json.insert("requestApiVersion".to_owned(), version.into());
             }
@@ -165,7 +172,7 @@ impl Builder {
         self.lines.push(Line { range, depth: 0, name, ty, value, role: Role::Frame });
     }
 
-    fn message(&mut self, message: &Message, version: i16, json: Value) -> Result<()> {
+    fn message(&mut self, message: &MessageSpec, version: i16, json: Value) -> Result<()> {
         let start = self.writer.len();
         let bytes = message.encode(&json, version)?;
         self.writer.raw(&bytes);

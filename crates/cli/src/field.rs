@@ -1,10 +1,10 @@
 //! What the spec says about a field, in words.
 
-use milena_schema::{Field, FieldDefault, Message};
+use milena_schema::{Field, FieldDefault, MessageSpec};
 use milena_wire::VersionRange;
 
 /// A range as the message knows it: up to the newest version is `+`.
-pub(crate) fn clip(versions: VersionRange, message: &Message) -> String {
+pub(crate) fn clip(versions: VersionRange, message: &MessageSpec) -> String {
     match versions.max() >= message.versions.max() && !versions.is_empty() {
         true => format!("{}+", versions.min()),
         false => versions.to_string(),
@@ -12,7 +12,7 @@ pub(crate) fn clip(versions: VersionRange, message: &Message) -> String {
 }
 
 /// The type, with `?` where null is allowed: at a version, or at any.
-pub(crate) fn ty(message: &Message, field: &Field, version: Option<i16>) -> String {
+pub(crate) fn ty(message: &MessageSpec, field: &Field, version: Option<i16>) -> String {
     let mut ty = field.ty.text(message);
     let nullable = match version {
         Some(version) => field.is_nullable(version),
@@ -25,7 +25,7 @@ pub(crate) fn ty(message: &Message, field: &Field, version: Option<i16>) -> Stri
 }
 
 /// What is not seen by name and type, in the words of the spec language.
-pub(crate) fn attributes(message: &Message, field: &Field, version: Option<i16>) -> Vec<String> {
+pub(crate) fn attributes(message: &MessageSpec, field: &Field, version: Option<i16>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(tag) = field.tag {
         words.push(format!("tag {tag}"));

@@ -1,6 +1,6 @@
 //! Which release of Apache Kafka has which version, in runs of versions that share all of it.
 
-use milena_schema::{Api, Kind, Message, Spec};
+use milena_schema::{Api, MessageKind, MessageSpec, Spec};
 use milena_wire::VersionRange;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Era {
         }
     }
 
-    fn of_message(spec: &Spec, message: &Message, version: i16) -> Self {
+    fn of_message(spec: &Spec, message: &MessageSpec, version: i16) -> Self {
         Self {
             versions: VersionRange::new(version, version),
             first: message.added_in(version).unwrap_or_default().to_owned(),
@@ -84,15 +84,15 @@ fn last(spec: &Spec, dropped: Option<&str>) -> Option<String> {
 }
 
 /// The API that a message is the request or response of.
-pub(crate) fn api_of<'a>(spec: &'a Spec, message: &Message) -> Option<&'a Api> {
+pub(crate) fn api_of<'a>(spec: &'a Spec, message: &MessageSpec) -> Option<&'a Api> {
     match message.kind {
-        Kind::Request | Kind::Response => spec.api(message.key?),
+        MessageKind::Request | MessageKind::Response => spec.api(message.key?),
         _ => None,
     }
 }
 
 /// All versions of a message, oldest first.
-pub(crate) fn eras(spec: &Spec, message: &Message) -> Vec<Era> {
+pub(crate) fn eras(spec: &Spec, message: &MessageSpec) -> Vec<Era> {
     let api = api_of(spec, message);
     let mut eras: Vec<Era> = Vec::new();
     for version in message.versions.iter() {

@@ -1,6 +1,6 @@
 //! What the comments of the spec speak of: proposals and error codes.
 
-use milena_schema::{Message, Spec, StructId};
+use milena_schema::{MessageSpec, Spec, StructId};
 
 /// A piece of a comment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +78,7 @@ fn number(text: &str) -> &str {
 }
 
 /// The proposals that a message names, with all its fields; sorted.
-pub(crate) fn kips_of(message: &Message) -> Vec<u32> {
+pub(crate) fn kips_of(message: &MessageSpec) -> Vec<u32> {
     let mut kips: Vec<u32> = comments(message)
         .iter()
         .flat_map(|(_, doc)| pieces(doc))
@@ -93,7 +93,7 @@ pub(crate) fn kips_of(message: &Message) -> Vec<u32> {
 }
 
 /// The places whose comments name an error code: message, and field or nothing.
-pub(crate) fn places_of_error(spec: &Spec, code: i16) -> Vec<(&Message, String)> {
+pub(crate) fn places_of_error(spec: &Spec, code: i16) -> Vec<(&MessageSpec, String)> {
     let mut places = Vec::new();
     for message in &spec.messages {
         for (path, doc) in comments(message) {
@@ -106,8 +106,8 @@ pub(crate) fn places_of_error(spec: &Spec, code: i16) -> Vec<(&Message, String)>
 }
 
 /// Each comment of a message with the path of its field in JSON names; the path of the message's own is empty.
-pub(crate) fn comments(message: &Message) -> Vec<(String, &str)> {
-    fn walk<'a>(message: &'a Message, id: StructId, path: &str, all: &mut Vec<(String, &'a str)>) {
+pub(crate) fn comments(message: &MessageSpec) -> Vec<(String, &str)> {
+    fn walk<'a>(message: &'a MessageSpec, id: StructId, path: &str, all: &mut Vec<(String, &'a str)>) {
         for field in &message.structure(id).fields {
             if field.versions.intersect(message.versions).is_empty() {
                 continue;

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use milena_client::{
-    Acks, Client, ClientConfig, Codec, Frame, Header, Isolation, NewTopic, Observer, OffsetSpec, RangeOptions, Record,
-    Start, Stop, Target,
+    Acks, Client, ClientConfig, Codec, Header, Isolation, NewTopic, ObservedFrame, Observer, OffsetSpec, RangeOptions,
+    Record, Start, Stop, Target,
 };
 use milena_messages::{ApiKey, ErrorCode, MetadataRequest};
 
 struct Print;
 
 impl Observer for Print {
-    fn frame(&self, frame: &Frame) {
+    fn frame(&self, frame: &ObservedFrame) {
         eprintln!(
             "{:?} {} {} v{} #{} {} bytes",
             frame.direction, frame.address, frame.api_key, frame.api_version, frame.correlation_id, frame.size

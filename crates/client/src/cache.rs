@@ -39,7 +39,7 @@ impl Cache {
         let mut known = self.lock();
         if !cluster.brokers.is_empty() {
             let address =
-                |broker: &crate::cluster::Broker| Some((broker.id, Address::new(&broker.host, broker.port).ok()?));
+                |broker: &crate::cluster::BrokerNode| Some((broker.id, Address::new(&broker.host, broker.port).ok()?));
             known.brokers = cluster.brokers.iter().filter_map(address).collect();
         }
         known.controller = cluster.controller;

@@ -10,14 +10,14 @@ pub struct Cluster {
     /// broker that passes requests on.
     pub controller: Option<i32>,
     /// The brokers that are alive.
-    pub brokers: Vec<Broker>,
+    pub brokers: Vec<BrokerNode>,
     /// The topics asked for, those that do not exist included with their error.
     pub topics: Vec<Topic>,
 }
 
 /// One broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broker {
+pub struct BrokerNode {
     /// Node id.
     pub id: i32,
     /// Host, as advertised.
@@ -69,7 +69,7 @@ impl Cluster {
     }
 
     /// The broker of that id.
-    pub fn broker(&self, id: i32) -> Option<&Broker> {
+    pub fn broker(&self, id: i32) -> Option<&BrokerNode> {
         self.brokers.iter().find(|broker| broker.id == id)
     }
 }
@@ -80,7 +80,7 @@ fn id(number: i32) -> Option<i32> {
 
 impl From<MetadataResponse> for Cluster {
     fn from(response: MetadataResponse) -> Self {
-        let broker = |broker: milena_messages::metadata::response::MetadataResponseBroker| Broker {
+        let broker = |broker: milena_messages::metadata::response::MetadataResponseBroker| BrokerNode {
             id: broker.node_id,
             host: broker.host.to_string(),
             port: broker.port,

@@ -35,7 +35,7 @@
 //! | [`Client::fetch_range`], [`RangeReader`], [`RangeOptions`], [`Start`], [`Stop`] | records from one offset to another |
 //! | [`Client::fetch`], [`FetchOptions`], [`Fetched`], [`Isolation`] | one Fetch, batches as they came |
 //! | [`Client::offset`], [`Client::list_offsets`], [`OffsetSpec`], [`FoundOffset`] | offsets by end or time |
-//! | [`Observer`], [`Frame`], [`Direction`] | every frame as it passes |
+//! | [`Observer`], [`ObservedFrame`], [`FrameDirection`] | every frame as it passes |
 //! | [`Error`], [`ConnectCause`] | what went wrong, where, and whether it may pass |
 //! | [`Record`], [`Header`], [`Codec`] | from `milena-records` |
 //! | [`Tls`], `TlsConfig`, `TlsError` | from `milena-transport`, with the feature `tls` |
@@ -66,7 +66,7 @@ mod range;
 mod topics;
 
 pub use client::{Client, Target};
-pub use cluster::{Broker, Cluster, Partition, Topic};
+pub use cluster::{BrokerNode, Cluster, Partition, Topic};
 pub use config::ClientConfig;
 pub use error::{ConnectCause, Error, Result};
 pub use fetch::{FetchOptions, Fetched};
@@ -74,7 +74,7 @@ pub use milena_records::{Codec, Header, Record};
 pub use milena_transport::Tls;
 #[cfg(feature = "tls")]
 pub use milena_transport::{TlsConfig, TlsError};
-pub use observer::{Direction, Frame, Observer};
+pub use observer::{FrameDirection, ObservedFrame, Observer};
 pub use offsets::{FoundOffset, Isolation, OffsetSpec};
 pub use produce::{Acks, ProduceOutcome};
 pub use range::{RangeOptions, RangeReader, Start, Stop};

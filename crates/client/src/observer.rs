@@ -13,12 +13,12 @@ use milena_wire::Reader;
 /// It is called from the tasks that own the sockets and holds them up while it runs.
 pub trait Observer: Send + Sync {
     /// A whole frame was handed to the socket, or came out of it.
-    fn frame(&self, frame: &Frame);
+    fn frame(&self, frame: &ObservedFrame);
 }
 
 /// Which way a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum FrameDirection {
     /// To the broker: a request.
     Sent,
     /// From the broker: an answer.
@@ -28,9 +28,9 @@ pub enum Direction {
 /// One frame.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Frame {
+pub struct ObservedFrame {
     /// Which way it went.
-    pub direction: Direction,
+    pub direction: FrameDirection,
     /// The broker, as `host:port`.
     pub address: Arc<str>,
     /// The API.
@@ -78,7 +78,7 @@ impl Tap {
             let header = RequestHeader::decode(&mut reader, api_key.request_header_version(version));
             let Ok(header) = header else { continue };
             self.asked.push_back((header.correlation_id, api_key, version));
-            self.tell(Direction::Sent, api_key, version, header.correlation_id, size, reader.rest());
+            self.tell(FrameDirection::Sent, api_key, version, header.correlation_id, size, reader.rest());
         }
     }
 
@@ -99,13 +99,21 @@ impl Tap {
             let refused = api_key == ApiKey::API_VERSIONS
                 && body.first_chunk().map(|code| ErrorCode(i16::from_be_bytes(*code)))
                     == Some(ErrorCode::UNSUPPORTED_VERSION);
-            self.tell(Direction::Received, api_key, if refused { 0 } else { version }, id, size, body);
+            self.tell(FrameDirection::Received, api_key, if refused { 0 } else { version }, id, size, body);
         }
     }
 
-    fn tell(&self, direction: Direction, api_key: ApiKey, api_version: i16, id: i32, size: usize, body: Bytes) {
+    fn tell(&self, direction: FrameDirection, api_key: ApiKey, api_version: i16, id: i32, size: usize, body: Bytes) {
         let address = Arc::clone(&self.address);
-        self.observer.frame(&Frame { direction, address, api_key, api_version, correlation_id: id, size, body });
+        self.observer.frame(&ObservedFrame {
+            direction,
+            address,
+            api_key,
+            api_version,
+            correlation_id: id,
+            size,
+            body,
+        });
     }
 }
 

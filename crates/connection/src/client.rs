@@ -2,7 +2,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use milena_messages::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ByteString, ErrorCode, Message as _, Request};
+use milena_messages::{
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, ByteString, ErrorCode, Message as _, Request, Response,
+};
 use milena_wire::Reader;
 
 use crate::error::{ConnectionError, Result};
@@ -12,7 +14,7 @@ use crate::versions::ApiVersions;
 
 /// How a client presents itself, and what it takes.
 #[derive(Clone, Debug)]
-pub struct ClientConfig {
+pub struct ClientConnectionConfig {
     /// Client id in the header of every request; shows in the broker's logs and quotas.
     pub client_id: Option<ByteString>,
     /// Name of the client library, sent in ApiVersions 3 and later (KIP-511): letters, digits, `-` and `.` only.
@@ -23,7 +25,7 @@ pub struct ClientConfig {
     pub max_frame: usize,
 }
 
-impl Default for ClientConfig {
+impl Default for ClientConnectionConfig {
     fn default() -> Self {
         Self {
             client_id: Some(ByteString::from_static("milena")),
@@ -40,7 +42,7 @@ impl Default for ClientConfig {
 /// that the caller chose as its zero.
 #[derive(Debug)]
 pub struct ClientConnection {
-    config: ClientConfig,
+    config: ClientConnectionConfig,
     frames: FrameBuffer,
     output: Vec<Bytes>,
     waiting: VecDeque<Waiting>,
@@ -73,12 +75,12 @@ pub enum ClientEvent {
     /// The broker said which versions it speaks.
     Negotiated(ApiVersions),
     /// A request was answered.
-    Answer(Answer),
+    Response(IncomingResponse),
 }
 
 /// The answer to one request, its body not read yet.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct IncomingResponse {
     /// The id that sending the request gave.
     pub correlation_id: i32,
     /// The API of the request.
@@ -89,26 +91,26 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-impl Answer {
-    /// Reads the answer to a request of type `R`. Bytes behind it do not matter, as in Kafka.
+impl IncomingResponse {
+    /// Reads the body as a response of type `R`. Bytes after it are ignored, as in Kafka.
     ///
     /// # Errors
     /// The request was of another API; the bytes are not what the protocol says.
-    pub fn decode<R: Request>(&self) -> Result<R::Response> {
+    pub fn decode<R: Response>(&self) -> Result<R> {
         if self.api_key != R::API_KEY {
             return Err(ConnectionError::WrongApi { wanted: R::API_KEY, found: self.api_key });
         }
-        R::Response::from_bytes(self.body.clone(), self.api_version).map_err(|error| decode_error(self, error))
+        R::from_bytes(self.body.clone(), self.api_version).map_err(|error| decode_error(self, error))
     }
 }
 
-fn decode_error(answer: &Answer, error: milena_wire::Error) -> ConnectionError {
+fn decode_error(answer: &IncomingResponse, error: milena_wire::Error) -> ConnectionError {
     ConnectionError::Decode { what: format!("the answer to {}", named(answer.api_key, answer.api_version)), error }
 }
 
 impl ClientConnection {
     /// A connection on which nothing was said yet.
-    pub fn new(config: ClientConfig) -> Self {
+    pub fn new(config: ClientConnectionConfig) -> Self {
         Self {
             frames: FrameBuffer::new(config.max_frame),
             config,
@@ -182,7 +184,7 @@ impl ClientConnection {
         let correlation_id = self.next_id;
         self.output.extend(frame_request(request, version, correlation_id, self.config.client_id.as_ref())?);
         self.next_id = if correlation_id == i32::MAX { 0 } else { correlation_id + 1 };
-        if request.is_answered() {
+        if request.expects_response() {
             self.waiting.push_back(Waiting { correlation_id, api: R::API_KEY, version, deadline, purpose });
         }
         Ok(correlation_id)
@@ -265,15 +267,15 @@ impl ClientConnection {
         };
         let (api_key, api_version) = (waiting.api, waiting.version);
         skip_response_header_tags(&mut reader, api_key, api_version)?;
-        let answer = Answer { correlation_id: found, api_key, api_version, body: reader.rest() };
+        let answer = IncomingResponse { correlation_id: found, api_key, api_version, body: reader.rest() };
         match waiting.purpose {
-            Purpose::Caller => Ok(Some(ClientEvent::Answer(answer))),
+            Purpose::Caller => Ok(Some(ClientEvent::Response(answer))),
             Purpose::Cancelled => Ok(None),
             Purpose::Negotiation => self.negotiated(&answer, waiting.deadline),
         }
     }
 
-    fn negotiated(&mut self, answer: &Answer, deadline: Option<Duration>) -> Result<Option<ClientEvent>> {
+    fn negotiated(&mut self, answer: &IncomingResponse, deadline: Option<Duration>) -> Result<Option<ClientEvent>> {
         // A refusal comes in the form of version 0, whatever was asked; its first field is the error code in both forms.
         let refused = answer.body.first_chunk().map(|code| i16::from_be_bytes(*code));
         let version = match refused {

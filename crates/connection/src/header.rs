@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_messages::{ApiKey, ByteString, Message, Request, RequestHeader, ResponseHeader, Struct as _};
+use milena_messages::{ApiKey, ByteString, Message, Request, RequestHeader, Response, ResponseHeader, Struct as _};
 use milena_wire::{Error, Reader, Writer};
 
 use crate::error::{ConnectionError, Result};
@@ -36,7 +36,7 @@ pub fn frame_request<R: Request>(
 ///
 /// # Errors
 /// A value that the version cannot carry.
-pub fn frame_response<R: Request>(response: &R::Response, version: i16, correlation_id: i32) -> Result<Vec<Bytes>> {
+pub fn frame_response<R: Response>(response: &R, version: i16, correlation_id: i32) -> Result<Vec<Bytes>> {
     let header = ResponseHeader { correlation_id, ..Default::default() };
     frame(&header, R::API_KEY.response_header_version(version), response, version)
         .map_err(|error| ConnectionError::Encode { what: named(R::API_KEY, version), error })

@@ -5,11 +5,11 @@
 //! compares with its own clock. How the input is cut into pieces makes no difference.
 //!
 //! ```
-//! use milena_connection::{ClientConfig, ClientConnection, ClientEvent, ServerConfig, ServerConnection};
+//! use milena_connection::{ClientConnectionConfig, ClientConnection, ClientEvent, ServerConnectionConfig, ServerConnection};
 //! use milena_messages::{ApiKey, MetadataRequest, MetadataResponse, VersionRange};
 //!
-//! let mut client = ClientConnection::new(ClientConfig::default());
-//! let mut server = ServerConnection::new(ServerConfig::serving([(ApiKey::METADATA, VersionRange::new(0, 12))]));
+//! let mut client = ClientConnection::new(ClientConnectionConfig::default());
+//! let mut server = ServerConnection::new(ServerConnectionConfig::serving([(ApiKey::METADATA, VersionRange::new(0, 12))]));
 //!
 //! let sent = client.send_at(&MetadataRequest::default(), 12, None)?;
 //! for segment in client.take_output() {
@@ -18,20 +18,20 @@
 //!
 //! let request = server.poll()?.expect("a whole request came in");
 //! assert_eq!(request.api_key, ApiKey::METADATA);
-//! server.respond::<MetadataRequest>(&request, &MetadataResponse::default())?;
+//! server.respond(&request, &MetadataResponse::default())?;
 //! for segment in server.take_output() {
 //!     client.receive(&segment);
 //! }
 //!
-//! let Some(ClientEvent::Answer(answer)) = client.poll()? else { panic!("a whole answer came in") };
+//! let Some(ClientEvent::Response(answer)) = client.poll()? else { panic!("a whole answer came in") };
 //! assert_eq!(answer.correlation_id, sent);
-//! assert_eq!(answer.decode::<MetadataRequest>()?.controller_id, -1);
+//! assert_eq!(answer.decode::<MetadataResponse>()?.controller_id, -1);
 //! # Ok::<(), milena_connection::ConnectionError>(())
 //! ```
 //!
 //! | room | what |
 //! |---|---|
-//! | [`ClientConnection`], [`ClientEvent`], [`Answer`] | the side that asks |
+//! | [`ClientConnection`], [`ClientEvent`], [`IncomingResponse`] | the side that asks |
 //! | [`ServerConnection`], [`IncomingRequest`] | the side that answers |
 //! | [`FrameBuffer`] | length-prefixed frames out of a stream of bytes |
 //! | [`frame_request`], [`frame_response`], [`read_request_header`] | one frame at a time |
@@ -48,10 +48,10 @@ mod header;
 mod server;
 mod versions;
 
-pub use client::{Answer, ClientConfig, ClientConnection, ClientEvent};
+pub use client::{ClientConnection, ClientConnectionConfig, ClientEvent, IncomingResponse};
 pub use error::{ConnectionError, Result};
 pub use foreign::Foreign;
 pub use frame::{DEFAULT_MAX_FRAME, FrameBuffer};
 pub use header::{frame_request, frame_response, read_request_header};
-pub use server::{IncomingRequest, ServerConfig, ServerConnection};
+pub use server::{IncomingRequest, ServerConnection, ServerConnectionConfig};
 pub use versions::ApiVersions;

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use milena_messages::api_versions::response::ApiVersion;
-use milena_messages::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ByteString, ErrorCode, Request, VersionRange};
+use milena_messages::{ApiKey, ApiVersionsResponse, ByteString, ErrorCode, Request, Response, VersionRange};
 
 use crate::error::{ConnectionError, Result};
 use crate::frame::{DEFAULT_MAX_FRAME, FrameBuffer};
@@ -11,7 +11,7 @@ use crate::versions::ApiVersions;
 
 /// What a server takes.
 #[derive(Clone, Debug)]
-pub struct ServerConfig {
+pub struct ServerConnectionConfig {
     /// Largest frame taken from a client, in bytes.
     pub max_frame: usize,
     /// The APIs and versions that are served; a request outside of it ends the connection, as in Kafka. `None` lets every
@@ -19,7 +19,7 @@ pub struct ServerConfig {
     pub served: Option<ApiVersions>,
 }
 
-impl ServerConfig {
+impl ServerConnectionConfig {
     /// A server of these APIs, with the default frame limit.
     pub fn serving(apis: impl IntoIterator<Item = (ApiKey, VersionRange)>) -> Self {
         Self { max_frame: DEFAULT_MAX_FRAME, served: Some(apis.into_iter().collect()) }
@@ -68,7 +68,7 @@ impl IncomingRequest {
 /// Requests may be answered in any order; the answers leave in the order of the requests, which is what clients rely on.
 #[derive(Debug)]
 pub struct ServerConnection {
-    config: ServerConfig,
+    config: ServerConnectionConfig,
     frames: FrameBuffer,
     output: Vec<Bytes>,
     /// One slot for each request not answered on the wire, oldest first.
@@ -79,7 +79,7 @@ pub struct ServerConnection {
 
 impl ServerConnection {
     /// A connection on which nothing was said yet.
-    pub fn new(config: ServerConfig) -> Self {
+    pub fn new(config: ServerConnectionConfig) -> Self {
         Self {
             frames: FrameBuffer::new(config.max_frame),
             config,
@@ -160,7 +160,7 @@ impl ServerConnection {
             api_keys: if served.is_empty() { Vec::new() } else { vec![entry] },
             ..Default::default()
         };
-        let frame = frame_response::<ApiVersionsRequest>(&response, 0, request.correlation_id)?;
+        let frame = frame_response(&response, 0, request.correlation_id)?;
         self.fill(request, frame)
     }
 
@@ -169,11 +169,11 @@ impl ServerConnection {
     /// # Errors
     /// The answer is of another API, or has a value that the version cannot carry, or the request was answered already.
     /// Nothing is sent then, and the request can still be answered.
-    pub fn respond<R: Request>(&mut self, request: &IncomingRequest, response: &R::Response) -> Result<()> {
+    pub fn respond<R: Response>(&mut self, request: &IncomingRequest, response: &R) -> Result<()> {
         if request.api_key != R::API_KEY {
             return Err(ConnectionError::WrongApi { wanted: R::API_KEY, found: request.api_key });
         }
-        let frame = frame_response::<R>(response, request.api_version, request.correlation_id)?;
+        let frame = frame_response(response, request.api_version, request.correlation_id)?;
         self.fill(request, frame)
     }
 

@@ -5,18 +5,18 @@
 use std::time::Duration;
 
 use milena_connection::{
-    ApiVersions, ClientConfig, ClientConnection, ClientEvent, ConnectionError, Foreign, ServerConfig, ServerConnection,
+    ApiVersions, ClientConnection, ClientConnectionConfig, ClientEvent, ConnectionError, Foreign, ServerConnection,
+    ServerConnectionConfig,
 };
 use milena_messages::{
-    ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, MetadataRequest, MetadataResponse, ProduceRequest,
-    VersionRange,
+    ApiKey, ApiVersionsResponse, ErrorCode, MetadataRequest, MetadataResponse, ProduceRequest, VersionRange,
 };
 use proptest::prelude::*;
 
 const METADATA: (ApiKey, VersionRange) = (ApiKey::METADATA, VersionRange::new(0, 12));
 
 fn server(api_versions: i16) -> ServerConnection {
-    ServerConnection::new(ServerConfig::serving([
+    ServerConnection::new(ServerConnectionConfig::serving([
         METADATA,
         (ApiKey::PRODUCE, VersionRange::new(3, 9)),
         (ApiKey::API_VERSIONS, VersionRange::new(0, api_versions)),
@@ -38,7 +38,7 @@ fn negotiate(client: &mut ClientConnection, server: &mut ServerConnection) -> (u
         if let Some(request) = server.poll().unwrap() {
             let served: ApiVersions = [METADATA, (ApiKey::API_VERSIONS, VersionRange::new(0, 2))].into_iter().collect();
             let response = ApiVersionsResponse { api_keys: (&served).into(), ..Default::default() };
-            server.respond::<ApiVersionsRequest>(&request, &response).unwrap();
+            server.respond(&request, &response).unwrap();
         }
         to_client(server, client);
         if let Some(ClientEvent::Negotiated(versions)) = client.poll().unwrap() {
@@ -50,7 +50,7 @@ fn negotiate(client: &mut ClientConnection, server: &mut ServerConnection) -> (u
 
 #[test]
 fn a_broker_that_knows_the_version_needs_one_round() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let (rounds, versions) = negotiate(&mut client, &mut server(5));
     assert_eq!(rounds, 1);
     assert_eq!(versions.pick(ApiKey::METADATA), Ok(12));
@@ -61,7 +61,7 @@ fn a_broker_that_knows_the_version_needs_one_round() {
 
 #[test]
 fn an_older_broker_is_asked_again_with_a_version_that_it_knows() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     assert_eq!(negotiate(&mut client, &mut server(2)).0, 2);
     assert_eq!(client.versions().unwrap().of(ApiKey::METADATA), VersionRange::new(0, 12));
 }
@@ -80,7 +80,7 @@ fn the_refusal_has_the_bytes_of_kip_511() {
 
 #[test]
 fn a_broker_that_refuses_every_version_ends_in_an_error() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     client.negotiate(None).unwrap();
     for id in 0..2u8 {
         client.take_output();
@@ -97,7 +97,7 @@ fn a_broker_that_refuses_every_version_ends_in_an_error() {
 
 #[test]
 fn produce_without_acks_waits_for_nothing() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let request = |acks| ProduceRequest { acks, ..Default::default() };
     client.send_at(&request(0), 9, None).unwrap();
     assert_eq!(client.in_flight(), 0);
@@ -107,7 +107,7 @@ fn produce_without_acks_waits_for_nothing() {
 
 #[test]
 fn answers_leave_in_the_order_of_the_requests() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let mut server = server(4);
     for _ in 0..3 {
         client.send_at(&MetadataRequest::default(), 5, None).unwrap();
@@ -116,23 +116,23 @@ fn answers_leave_in_the_order_of_the_requests() {
     let requests: Vec<_> = std::iter::from_fn(|| server.poll().unwrap()).collect();
     for (request, controller_id) in [(&requests[2], 2), (&requests[0], 0), (&requests[1], 1)] {
         let response = MetadataResponse { controller_id, ..Default::default() };
-        server.respond::<MetadataRequest>(request, &response).unwrap();
+        server.respond(request, &response).unwrap();
         assert_eq!(server.respond_nothing(request), Err(ConnectionError::NoSuchRequest(request.correlation_id)));
     }
     to_client(&mut server, &mut client);
     for id in 0..3 {
-        let Some(ClientEvent::Answer(answer)) = client.poll().unwrap() else { panic!("answer {id} is missing") };
-        assert_eq!(answer.decode::<MetadataRequest>().unwrap().controller_id, id);
+        let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("answer {id} is missing") };
+        assert_eq!(answer.decode::<MetadataResponse>().unwrap().controller_id, id);
     }
 }
 
 #[test]
 fn an_answer_out_of_order_names_both_ids() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     client.receive(&[0, 0, 0, 4, 0, 0, 0, 9]);
     assert_eq!(client.poll().unwrap_err(), ConnectionError::CorrelationId { expected: None, found: 9 });
 
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     client.send_at(&MetadataRequest::default(), 1, None).unwrap();
     client.send_at(&MetadataRequest::default(), 1, None).unwrap();
     client.receive(&[0, 0, 0, 4, 0, 0, 0, 1]);
@@ -142,7 +142,7 @@ fn an_answer_out_of_order_names_both_ids() {
 
 #[test]
 fn late_answers_of_cancelled_requests_are_dropped() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let second = Duration::from_secs(1);
     let expired = client.send_at(&MetadataRequest::default(), 0, Some(second)).unwrap();
     let cancelled = client.send_at(&MetadataRequest::default(), 0, Some(2 * second)).unwrap();
@@ -156,7 +156,7 @@ fn late_answers_of_cancelled_requests_are_dropped() {
         // Correlation id, no brokers, no topics.
         client.receive(&[0, 0, 0, 12, 0, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
-    let Some(ClientEvent::Answer(answer)) = client.poll().unwrap() else { panic!("the third answer is missing") };
+    let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("the third answer is missing") };
     assert_eq!(answer.correlation_id, wanted);
     assert!(client.poll().unwrap().is_none());
 }
@@ -166,7 +166,7 @@ fn other_protocols_are_named_on_both_sides() {
     let mut server = server(4);
     server.receive(b"GET / HTTP/1.1\r\n");
     assert_eq!(server.poll().unwrap_err(), ConnectionError::Foreign(Foreign::Http));
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     client.receive(&[0x15, 3, 3, 0, 2, 2, 10]);
     let text = client.poll().unwrap_err().to_string();
     assert!(text.contains("a TLS alert") && text.contains("TLS on"), "{text}");
@@ -174,7 +174,7 @@ fn other_protocols_are_named_on_both_sides() {
 
 #[test]
 fn a_version_that_is_not_served_ends_the_connection() {
-    let mut client = ClientConnection::new(ClientConfig::default());
+    let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let mut server = server(4);
     client.send_at(&MetadataRequest::default(), 13, None).unwrap();
     to_server(&mut client, &mut server);
@@ -184,7 +184,7 @@ fn a_version_that_is_not_served_ends_the_connection() {
 
 #[test]
 fn a_proxy_sees_unknown_keys_and_bytes_behind_the_body() {
-    let mut server = ServerConnection::new(ServerConfig::passing_all());
+    let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     // Key 10000 version 3: header 2 with client id null and no tags, then three bytes.
     server.receive(&[0, 0, 0, 14, 0x27, 0x10, 0, 3, 0, 0, 0, 1, 0xff, 0xff, 0, 1, 2, 3]);
     let request = server.poll().unwrap().unwrap();
@@ -195,7 +195,7 @@ fn a_proxy_sees_unknown_keys_and_bytes_behind_the_body() {
 
 #[test]
 fn a_cut_header_is_an_error_with_its_place() {
-    let mut server = ServerConnection::new(ServerConfig::passing_all());
+    let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     server.receive(&[0, 0, 0, 6, 0, 3, 0, 1, 0, 0]);
     let text = server.poll().unwrap_err().to_string();
     assert_eq!(
@@ -210,7 +210,7 @@ proptest! {
         cuts in proptest::collection::vec(1usize..40, 0..60),
         versions in proptest::collection::vec(0i16..=12, 1..6),
     ) {
-        let mut client = ClientConnection::new(ClientConfig::default());
+        let mut client = ClientConnection::new(ClientConnectionConfig::default());
         for version in &versions {
             let topics = if *version == 0 { Some(Vec::new()) } else { None };
             client.send_at(&MetadataRequest { topics, ..Default::default() }, *version, None).unwrap();

@@ -1,16 +1,16 @@
 //! What values inside of a message refer to: topics, groups, error codes.
 
-use milena_schema::{Entity, Message, StructId, Type};
+use milena_schema::{Entity, MessageSpec, StructId, Type};
 use serde_json::Value;
 
 /// Visits every value of a message in its JSON form that refers to something, in the order of the spec.
 ///
 /// The elements of an array of which each is a topic name come one by one. Null refers to nothing and is left out.
-pub fn visit(message: &Message, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
+pub fn visit(message: &MessageSpec, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
     structure(message, StructId::ROOT, json, see);
 }
 
-fn structure(message: &Message, id: StructId, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
+fn structure(message: &MessageSpec, id: StructId, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
     let Value::Object(map) = json else { return };
     for field in &message.structure(id).fields {
         if let Some(json) = map.get(&field.json_name) {
@@ -19,7 +19,7 @@ fn structure(message: &Message, id: StructId, json: &Value, see: &mut impl FnMut
     }
 }
 
-fn value(message: &Message, ty: &Type, entity: Option<Entity>, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
+fn value(message: &MessageSpec, ty: &Type, entity: Option<Entity>, json: &Value, see: &mut impl FnMut(Entity, &Value)) {
     match (ty, json) {
         (_, Value::Null) => {}
         (Type::Array(element), Value::Array(array)) => {

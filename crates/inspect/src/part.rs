@@ -2,14 +2,14 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use milena_messages::ApiKey;
-use milena_schema::{Annotated, Api, Decoded, Message, Note, Spec};
+use milena_schema::{Annotated, Api, Decoded, MessageSpec, Note, Spec};
 use milena_wire::VersionRange;
 
 /// A message somewhere in bytes, not read yet.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Its layout.
-    pub message: &'static Message,
+    pub message: &'static MessageSpec,
     /// Its version.
     pub version: i16,
     /// Where `bytes` begin in what they were found in: the offsets of errors count from there.
@@ -89,7 +89,7 @@ pub(crate) fn layouts(
     api: ApiKey,
     version: i16,
     request: bool,
-) -> Result<(&'static Message, i16, &'static Message), Unreadable> {
+) -> Result<(&'static MessageSpec, i16, &'static MessageSpec), Unreadable> {
     let found = Layouts::kafka().binary_search_by_key(&api.0, |layouts| layouts.api.key);
     let Layouts { api: known, request: asked, response: answered } = match found {
         Ok(index) => &Layouts::kafka()[index],
@@ -108,8 +108,8 @@ pub(crate) fn layouts(
 /// Header and body of request and answer of an API.
 struct Layouts {
     api: &'static Api,
-    request: [&'static Message; 2],
-    response: [&'static Message; 2],
+    request: [&'static MessageSpec; 2],
+    response: [&'static MessageSpec; 2],
 }
 
 impl Layouts {

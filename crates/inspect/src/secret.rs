@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bytes::{Bytes, BytesMut};
 use milena_messages::ApiKey;
-use milena_schema::{Field, Message, Scalar, Spec, Type};
+use milena_schema::{Field, MessageSpec, Scalar, Spec, Type};
 
 use crate::conversation::Direction;
 
@@ -32,10 +32,10 @@ const SETTINGS: &[&str] = &["password", "secret", "jaas", "keystore.key", "crede
 const STAR: u8 = b'*';
 
 /// Whether a message has fields that are or may be secrets, at any version.
-pub fn may_hold(message: &Message) -> bool {
+pub fn may_hold(message: &MessageSpec) -> bool {
     static HOLDERS: OnceLock<Vec<&'static str>> = OnceLock::new();
     let holders = HOLDERS.get_or_init(|| {
-        let holds = |message: &&Message| {
+        let holds = |message: &&MessageSpec| {
             message.structs.iter().flat_map(|inner| &inner.fields).any(|field| {
                 is_secret_field(field) || (is_of_settings(message) && field.name == "Value" && field.ty == Type::String)
             })
@@ -48,7 +48,7 @@ pub fn may_hold(message: &Message) -> bool {
 /// A message at the start of `bytes`, without its secrets. Bytes behind it stay.
 ///
 /// What cannot be read of a message that may hold secrets is taken for one, as a whole.
-pub fn hide(message: &Message, version: i16, bytes: &Bytes) -> Bytes {
+pub fn hide(message: &MessageSpec, version: i16, bytes: &Bytes) -> Bytes {
     if !may_hold(message) {
         return bytes.clone();
     }
@@ -105,7 +105,7 @@ fn is_secret_field(field: &Field) -> bool {
 }
 
 /// Whether what has a name and a value in it is a setting of a broker.
-fn is_of_settings(message: &Message) -> bool {
+fn is_of_settings(message: &MessageSpec) -> bool {
     message.name.contains("Config")
 }
 
@@ -118,14 +118,14 @@ fn is_secret(setting: &str) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use milena_schema::Kind;
+    use milena_schema::MessageKind;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn every_field_that_the_spec_calls_a_secret_is_one() {
-        let is_frame = |message: &&Message| matches!(message.kind, Kind::Request | Kind::Response);
+        let is_frame = |message: &&MessageSpec| matches!(message.kind, MessageKind::Request | MessageKind::Response);
         let holders = Spec::kafka().messages.iter().filter(is_frame).filter(|message| may_hold(message));
         let known = [
             "AlterConfigsRequest",

@@ -137,7 +137,7 @@ impl Message {
 
     /// The whole entry of a set, with the right checksum.
     pub(crate) fn entry(&self, offset: i64, out: &mut Vec<u8>) -> Result<()> {
-        let message = milena_records::Message {
+        let message = milena_records::LegacyMessage {
             magic: self.magic(),
             attributes: self.attributes,
             offset,

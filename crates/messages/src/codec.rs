@@ -80,7 +80,7 @@ pub trait Request: Message {
     type Response: Response;
 
     /// Whether the broker answers this request at all: it does not answer a Produce with acks = 0.
-    fn is_answered(&self) -> bool {
+    fn expects_response(&self) -> bool {
         true
     }
 }
@@ -98,7 +98,7 @@ pub trait Response: Message {
 }
 
 /// A record of a coordinator's topic, of the KRaft log or of the remote log metadata topic.
-pub trait Record: Message {
+pub trait TypedRecord: Message {
     /// The number that stands in front of a key or metadata record. Each family counts on its own.
     const TYPE: i16;
 }

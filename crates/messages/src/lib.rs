@@ -30,7 +30,7 @@
 //! |---|---|
 //! | [`fetch`], [`produce`], … one module per API | [`request`](fetch::request) and [`response`](fetch::response) with the structs inside |
 //! | [`group_coordinator`], [`metadata`], … one module per family | records in Kafka's own topics and files |
-//! | [`Message`], [`Request`], [`Response`], [`Record`], [`Struct`] | what they have in common |
+//! | [`Message`], [`Request`], [`Response`], [`TypedRecord`], [`Struct`] | what they have in common |
 //! | [`ApiKey`], [`ErrorCode`] | open numbers with names |
 //! | [`Versioned`] | a message tied to one version, checked at compile time |
 //! | [`visit_request`], [`visit_message`] | from a key or name to a type |
@@ -46,7 +46,7 @@ mod generated;
 mod versioned;
 
 pub use api_key::{ApiKey, UnknownApi};
-pub use codec::{Message, Record, Request, Response, Struct};
+pub use codec::{Message, Request, Response, Struct, TypedRecord};
 pub use dispatch::{MessageVisitor, RequestVisitor};
 pub use error_code::{ErrorCode, UnknownErrorCode};
 pub use generated::dispatch::{MESSAGE_VERSIONS, MESSAGES, visit_message, visit_request};

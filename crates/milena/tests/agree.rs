@@ -2,7 +2,7 @@
 //! version of every message they give the same bytes.
 
 use milena_messages::{ApiKey, ErrorCode, MESSAGE_VERSIONS, MESSAGES, Message as Typed, MessageVisitor, visit_message};
-use milena_schema::{JSON_LIMITS, Message, Spec};
+use milena_schema::{JSON_LIMITS, MessageSpec, Spec};
 use milena_wire::{Bytes, Reader};
 
 /// Values that are not the default, in every field.
@@ -37,11 +37,11 @@ impl MessageVisitor for Default {
 }
 
 /// Every (message, version) of the spec.
-fn pairs() -> impl Iterator<Item = (&'static Message, i16)> {
+fn pairs() -> impl Iterator<Item = (&'static MessageSpec, i16)> {
     Spec::kafka().messages.iter().flat_map(|message| message.versions.iter().map(move |version| (message, version)))
 }
 
-fn visit<V: MessageVisitor>(message: &Message, visitor: V) -> V::Output {
+fn visit<V: MessageVisitor>(message: &MessageSpec, visitor: V) -> V::Output {
     visit_message(&message.name, visitor).unwrap_or_else(|| panic!("no struct for {}", message.name))
 }
 

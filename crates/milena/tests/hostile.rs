@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its bytes has failed")]
 
 use allocation_counter::measure;
-use milena_connection::{ClientConfig, ClientConnection, ConnectionError, Foreign, ServerConfig, ServerConnection};
+use milena_connection::{
+    ClientConnection, ClientConnectionConfig, ConnectionError, Foreign, ServerConnection, ServerConnectionConfig,
+};
 use milena_messages::{Message as Typed, MessageVisitor, visit_message};
 use milena_schema::{JSON_LIMITS, Spec};
 use milena_wire::{Bytes, ErrorKind, Limits, Reader, Result};
@@ -279,7 +281,7 @@ fn first_bytes_of_a_connection_are_refused_or_waited_for() {
         ("a frame not all there", b"\0\0\0\x0a\0\x03\0\x01\0\0\0\x07", None),
     ];
     for (name, bytes, expected) in rows {
-        let mut server = ServerConnection::new(ServerConfig::passing_all());
+        let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
         let mut polled = None;
         let info = measure(|| {
             server.input().extend_from_slice(bytes);
@@ -309,7 +311,7 @@ fn odd_headers_are_read_as_kafka_reads_them() {
         ("a key that no release has", b"\x27\x10\0\x03\0\0\0\x07\xff\xff\0BODY", None, b"BODY"),
     ];
     for (name, frame, client_id, body) in rows {
-        let mut server = ServerConnection::new(ServerConfig::passing_all());
+        let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
         server.receive(&(frame.len() as u32).to_be_bytes());
         server.receive(frame);
         let request = server.poll().unwrap().expect(name);
@@ -324,7 +326,7 @@ fn a_client_that_asked_nothing_takes_no_answer() {
         (&b"\0\0\0\x04\0\0\0\0"[..], "the peer answered correlation id 0, but nothing waits for an answer"),
         (b"\0\0\0\x00", "cannot read the header of an answer: 4 bytes expected, 0 left (at byte 0)"),
     ] {
-        let mut client = ClientConnection::new(ClientConfig::default());
+        let mut client = ClientConnection::new(ClientConnectionConfig::default());
         client.receive(bytes);
         assert_eq!(client.poll().unwrap_err().to_string(), expected);
     }

@@ -7,7 +7,7 @@ mod mutate;
 
 use allocation_counter::measure;
 use milena_messages::{Message as Typed, MessageVisitor, visit_message};
-use milena_schema::{JSON_LIMITS, Message, Spec};
+use milena_schema::{JSON_LIMITS, MessageSpec, Spec};
 use milena_wire::{Bytes, Error, ErrorKind, Limits, Reader, Result};
 
 use mutate::{Random, mutate};
@@ -47,13 +47,13 @@ impl MessageVisitor for Probe {
     }
 }
 
-fn typed(message: &Message, bytes: Bytes, version: i16, limits: Limits) -> (Read, u64) {
+fn typed(message: &MessageSpec, bytes: Bytes, version: i16, limits: Limits) -> (Read, u64) {
     let probe = Probe { bytes, version, limits };
     visit_message(&message.name, probe).unwrap_or_else(|| panic!("no struct for {}", message.name))
 }
 
 /// Every (message, version) of the spec, with the bytes of a sample.
-fn samples() -> impl Iterator<Item = (&'static Message, i16, Bytes)> {
+fn samples() -> impl Iterator<Item = (&'static MessageSpec, i16, Bytes)> {
     let pairs = Spec::kafka().messages.iter().flat_map(|message| message.versions.iter().map(move |v| (message, v)));
     pairs.map(|(message, version)| {
         let sample = message.sample_json(version, 1920).unwrap();
@@ -109,7 +109,7 @@ fn is_nan(typed: &[u8], dynamic: &[u8]) -> bool {
     typed.len() == dynamic.len() && dynamic.windows(8).any(|bytes| bytes == f64::NAN.to_be_bytes())
 }
 
-fn assert_placed(error: &Error, message: &Message, bytes: &[u8]) {
+fn assert_placed(error: &Error, message: &MessageSpec, bytes: &[u8]) {
     assert!(error.offset().is_some_and(|offset| offset <= bytes.len()), "{error}");
     assert!(error.path().starts_with(&*message.name), "{error}");
 }

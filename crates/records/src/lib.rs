@@ -68,6 +68,6 @@ pub use view::{HeaderRef, Headers, RecordRef};
 pub use write::append::AsRecord;
 pub use write::builder::{BatchBuilder, encode};
 pub use write::convert::{down_convert, up_convert};
-pub use write::message::Message;
+pub use write::message::LegacyMessage;
 pub use write::message_set::MessageSetBuilder;
 pub use write::rewrite::BatchMut;

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use milena_records::{
-    Batch, BatchBuilder, BatchMut, Batches, Codec, Control, ErrorKind, Message, MessageSetBuilder, ReadOptions, Record,
-    Result, TimestampType, down_convert, encode, up_convert,
+    Batch, BatchBuilder, BatchMut, Batches, Codec, Control, ErrorKind, LegacyMessage, MessageSetBuilder, ReadOptions,
+    Record, Result, TimestampType, down_convert, encode, up_convert,
 };
 
 fn message(magic: i8, offset: i64, timestamp: i64, value: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let message = Message { magic, attributes: 0, offset, timestamp, key: None, value: Some(value) };
+    let message = LegacyMessage { magic, attributes: 0, offset, timestamp, key: None, value: Some(value) };
     message.write(&mut bytes).expect("a message");
     bytes
 }
@@ -18,7 +18,8 @@ fn wrapper(magic: i8, attributes: i8, offset: i64, inner: &[u8]) -> Vec<u8> {
     let codec = Codec::from_id(attributes as u8 & 7).expect("a codec");
     let value = codec.compress(inner, None).expect("compressed");
     let mut bytes = Vec::new();
-    let wrapper = Message { magic, attributes, offset, timestamp: 777, key: Some(b"ignored"), value: Some(&value) };
+    let wrapper =
+        LegacyMessage { magic, attributes, offset, timestamp: 777, key: Some(b"ignored"), value: Some(&value) };
     wrapper.write(&mut bytes).expect("a message");
     bytes
 }
@@ -92,7 +93,7 @@ fn an_inner_set_that_is_cut_off_is_numbered_back_from_the_wrapper() {
 #[test]
 fn wrappers_without_value_within_wrappers_or_of_zstd_are_refused() {
     let mut null = Vec::new();
-    Message { magic: 1, attributes: GZIP, ..Message::default() }.write(&mut null).unwrap();
+    LegacyMessage { magic: 1, attributes: GZIP, ..LegacyMessage::default() }.write(&mut null).unwrap();
     assert_eq!(offsets(&null).unwrap_err().path(), "batches[0].value");
     let nested = [message(1, 0, 1, b"v"), wrapper(1, GZIP, 1, &set(1, 0..1))].concat();
     let error = offsets(&wrapper(1, GZIP, 1, &nested)).unwrap_err();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use milena_wire::VersionRange;
 
-use crate::model::{Api, Entity, Field, FieldDefault, Kind, Message, StructId, Type};
+use crate::model::{Api, Entity, Field, FieldDefault, MessageKind, MessageSpec, StructId, Type};
 use crate::parser::{Result, SpecError};
 use crate::spec::Spec;
 
@@ -87,7 +87,7 @@ pub(crate) fn field(field: &Field, versions: VersionRange, flexible: VersionRang
 }
 
 /// A message whose structs are found.
-pub(crate) fn message(message: &Message) -> Result<()> {
+pub(crate) fn message(message: &MessageSpec) -> Result<()> {
     let fail = |line: usize, text: String| Err(SpecError::new(&message.file, line, 1, text));
     if message.versions.is_empty() {
         return fail(message.line, format!("message {} has no versions, expected a line `versions`", message.name));
@@ -116,8 +116,8 @@ pub(crate) fn message(message: &Message) -> Result<()> {
 
 /// A count is held against the bytes that are left, so that each element of an array has to take one. In flexible versions
 /// its tags do.
-fn empty_elements(message: &Message) -> Result<()> {
-    fn takes_bytes(message: &Message, id: StructId, version: i16) -> bool {
+fn empty_elements(message: &MessageSpec) -> Result<()> {
+    fn takes_bytes(message: &MessageSpec, id: StructId, version: i16) -> bool {
         let mut fields = message.structure(id).fields.iter().filter(|field| field.versions.contains(version));
         fields.any(|field| match field.ty {
             Type::Struct(id) => field.nullable.contains(version) || takes_bytes(message, id, version),
@@ -137,8 +137,8 @@ fn empty_elements(message: &Message) -> Result<()> {
 }
 
 /// Kafka's structs contain no struct of their own kind, so decoders need no depth limit; keep it that way.
-fn recursion(message: &Message) -> Result<()> {
-    fn visit(message: &Message, index: usize, above: &mut Vec<usize>) -> bool {
+fn recursion(message: &MessageSpec) -> Result<()> {
+    fn visit(message: &MessageSpec, index: usize, above: &mut Vec<usize>) -> bool {
         if above.contains(&index) {
             return false;
         }
@@ -199,7 +199,7 @@ pub(crate) fn spec(spec: &Spec) -> Result<()> {
     let mut records = HashSet::new();
     for message in &spec.messages {
         // A number may have belonged to another record before; only one that nobody dropped can own it.
-        if matches!(message.kind, Kind::Key | Kind::Value | Kind::Metadata)
+        if matches!(message.kind, MessageKind::Key | MessageKind::Value | MessageKind::Metadata)
             && message.dropped.is_empty()
             && !records.insert((&message.family, message.kind, message.key))
         {

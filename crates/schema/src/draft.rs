@@ -2,12 +2,12 @@ use milena_wire::VersionRange;
 
 use crate::check;
 use crate::line::Line;
-use crate::model::{Entity, Field, FieldDefault, Kind, Message, PRIMITIVES, Struct, StructId, Type};
+use crate::model::{Entity, Field, FieldDefault, MessageKind, MessageSpec, PRIMITIVES, StructId, StructSpec, Type};
 use crate::parser::{Result, SpecError, parse, range, since, type_name};
 
 /// A message being read, whose struct types are still names.
 pub(crate) struct Draft {
-    pub(crate) message: Message,
+    pub(crate) message: MessageSpec,
     uses: Vec<Use>,
     open: Vec<Level>,
 }
@@ -34,8 +34,15 @@ enum Target {
 }
 
 impl Draft {
-    pub(crate) fn new(line: &Line<'_>, kind: Kind, name: String, key: Option<i16>, family: &str, doc: String) -> Self {
-        let message = Message {
+    pub(crate) fn new(
+        line: &Line<'_>,
+        kind: MessageKind,
+        name: String,
+        key: Option<i16>,
+        family: &str,
+        doc: String,
+    ) -> Self {
+        let message = MessageSpec {
             name: name.clone(),
             kind,
             key,
@@ -45,7 +52,7 @@ impl Draft {
             added: Vec::new(),
             dropped: Vec::new(),
             doc: doc.clone(),
-            structs: vec![Struct { name, versions: VersionRange::NONE, shared: None, doc, fields: Vec::new() }],
+            structs: vec![StructSpec { name, versions: VersionRange::NONE, shared: None, doc, fields: Vec::new() }],
             file: line.file.to_owned(),
             line: line.number,
         };
@@ -103,7 +110,8 @@ impl Draft {
         if self.message.structs.iter().any(|other| other.name == name) {
             return Err(line.error(format!("struct {name} is defined twice in this message")));
         }
-        let structure = Struct { name: name.to_owned(), versions: VersionRange::NONE, shared, doc, fields: Vec::new() };
+        let structure =
+            StructSpec { name: name.to_owned(), versions: VersionRange::NONE, shared, doc, fields: Vec::new() };
         self.message.structs.push(structure);
         Ok(self.message.structs.len() - 1)
     }
@@ -180,7 +188,7 @@ impl Draft {
     }
 
     /// Finds the struct that each field names, and the versions in which each can occur.
-    pub(crate) fn finish(mut self) -> Result<Message> {
+    pub(crate) fn finish(mut self) -> Result<MessageSpec> {
         let message = &mut self.message;
         for used in &self.uses {
             let position = message.structs.iter().position(|other| other.name == used.struct_name);

@@ -1,6 +1,6 @@
 //! Which release brought a version, and which took it away.
 
-use crate::model::{Api, Message, Since};
+use crate::model::{Api, MessageSpec, Since};
 
 impl Api {
     /// The first release that has a version; `None` for a version that never was.
@@ -19,7 +19,7 @@ impl Api {
     }
 }
 
-impl Message {
+impl MessageSpec {
     /// The first release whose definitions have a version; `None` for a version that never was.
     pub fn added_in(&self, version: i16) -> Option<&str> {
         release(&self.added, version)

@@ -4,7 +4,7 @@ use milena_wire::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::codec;
-use crate::model::{Field, Message, StructId, Type};
+use crate::model::{Field, MessageSpec, StructId, Type};
 
 /// What one version of a message looks like.
 ///
@@ -12,7 +12,7 @@ use crate::model::{Field, Message, StructId, Type};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout<'a> {
     /// The message.
-    pub message: &'a Message,
+    pub message: &'a MessageSpec,
     /// The version.
     pub version: i16,
     /// Whether the version has compact lengths and tagged fields.
@@ -42,7 +42,7 @@ pub struct LayoutField<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayoutDiff<'a> {
     /// The message.
-    pub message: &'a Message,
+    pub message: &'a MessageSpec,
     /// The version that the changes lead away from.
     pub from: i16,
     /// The version that they lead to; may be the lower one.
@@ -89,7 +89,7 @@ impl ChangeKind {
     }
 }
 
-impl Message {
+impl MessageSpec {
     /// What one version looks like.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Message {
     }
 }
 
-fn fields(message: &Message, id: StructId, version: i16) -> Vec<LayoutField<'_>> {
+fn fields(message: &MessageSpec, id: StructId, version: i16) -> Vec<LayoutField<'_>> {
     let present = message.structure(id).fields.iter().filter(|field| field.versions.contains(version));
     present
         .map(|field| {
@@ -132,7 +132,7 @@ fn fields(message: &Message, id: StructId, version: i16) -> Vec<LayoutField<'_>>
 
 fn compare<'a>(
     all: &'a [Field],
-    message: &'a Message,
+    message: &'a MessageSpec,
     before: &[LayoutField<'a>],
     after: &[LayoutField<'a>],
     path: &str,

@@ -1,7 +1,7 @@
 //! Kafka's protocol as values.
 //!
 //! The layout of every message stands in `spec/`, in a small language of its own; this crate parses that text
-//! ([`Spec`]), and reads and writes any (message, version) by it ([`Message::decode`], [`Message::encode`]), between
+//! ([`Spec`]), and reads and writes any (message, version) by it ([`MessageSpec::decode`], [`MessageSpec::encode`]), between
 //! bytes and the JSON form that Kafka's own `*JsonConverter` classes use. The text of the whole protocol is embedded:
 //! [`Spec::kafka`].
 //!
@@ -18,12 +18,12 @@
 //! | room | what |
 //! |---|---|
 //! | [`Spec`] | APIs, messages, error codes, releases |
-//! | [`Message`], [`Struct`], [`Field`], [`Type`], [`Default`](FieldDefault) | the layout of one message |
-//! | [`Message::decode`], [`Message::encode`] | bytes to JSON and back; [`Decoded`], [`JSON_LIMITS`] |
-//! | [`Message::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`], [`Span`], [`Meaning`] |
-//! | [`Message::default_json`], [`Message::example_json`], [`Message::sample_json`] | values to begin with, to show, to test with |
-//! | [`Message::scan`] | the values of a message without building anything; [`Scalar`] |
-//! | [`Message::layout`], [`Message::layout_diff`] | one version as a tree; what two versions differ in |
+//! | [`MessageSpec`], [`StructSpec`], [`Field`], [`Type`], [`Default`](FieldDefault) | the layout of one message |
+//! | [`MessageSpec::decode`], [`MessageSpec::encode`] | bytes to JSON and back; [`Decoded`], [`JSON_LIMITS`] |
+//! | [`MessageSpec::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`], [`Span`], [`Meaning`] |
+//! | [`MessageSpec::default_json`], [`MessageSpec::example_json`], [`MessageSpec::sample_json`] | values to begin with, to show, to test with |
+//! | [`MessageSpec::scan`] | the values of a message without building anything; [`Scalar`] |
+//! | [`MessageSpec::layout`], [`MessageSpec::layout_diff`] | one version as a tree; what two versions differ in |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
 mod check;
@@ -38,6 +38,8 @@ mod spec;
 
 pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Meaning, Note, Scalar, Span, UNKNOWN_TAGGED_FIELDS};
 pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};
-pub use model::{Api, Entity, ErrorCode, Field, FieldDefault, Kind, Message, Release, Since, Struct, StructId, Type};
+pub use model::{
+    Api, Entity, ErrorSpec, Field, FieldDefault, MessageKind, MessageSpec, Release, Since, StructId, StructSpec, Type,
+};
 pub use parser::{Parser, SpecError};
 pub use spec::{Spec, UnknownName};

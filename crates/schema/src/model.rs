@@ -60,14 +60,14 @@ pub struct Since {
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum MessageKind {
     /// Sent to a broker or controller.
     Request,
     /// The answer to a request.
     Response,
     /// Stands in front of a request or response.
     Header,
-    /// Key of a record in a coordinator's topic; an int16, its [`Message::key`], stands in front of it.
+    /// Key of a record in a coordinator's topic; an int16, its [`MessageSpec::key`], stands in front of it.
     Key,
     /// Value of a record in a coordinator's topic; an int16, its version, stands in front of it.
     Value,
@@ -77,7 +77,7 @@ pub enum Kind {
     Data,
 }
 
-impl Kind {
+impl MessageKind {
     /// The keyword of the spec language.
     pub fn name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MessageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -100,11 +100,11 @@ impl fmt::Display for Kind {
 
 /// One message with all its versions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub struct MessageSpec {
     /// Kafka's name, such as `FetchRequest`.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// API key of a request or response, record type of a key, value or metadata record.
     pub key: Option<i16>,
     /// Name of the spec file without folder, number and extension: `fetch`, `group_coordinator`.
@@ -120,21 +120,21 @@ pub struct Message {
     /// What it is for, in one line; may be empty.
     pub doc: String,
     /// The message's own fields at index 0, then every struct inside of it.
-    pub structs: Vec<Struct>,
+    pub structs: Vec<StructSpec>,
     /// Spec file, relative to `spec/`.
     pub file: String,
     /// Line of that file.
     pub line: usize,
 }
 
-impl Message {
+impl MessageSpec {
     /// The message's own fields.
-    pub fn root(&self) -> &Struct {
+    pub fn root(&self) -> &StructSpec {
         &self.structs[0]
     }
 
     /// One of its structs.
-    pub fn structure(&self, id: StructId) -> &Struct {
+    pub fn structure(&self, id: StructId) -> &StructSpec {
         &self.structs[id.0]
     }
 
@@ -144,7 +144,7 @@ impl Message {
     }
 }
 
-/// Index of a struct in [`Message::structs`].
+/// Index of a struct in [`MessageSpec::structs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StructId(pub(crate) usize);
 
@@ -152,7 +152,7 @@ impl StructId {
     /// The message's own fields.
     pub const ROOT: Self = Self(0);
 
-    /// The index in [`Message::structs`].
+    /// The index in [`MessageSpec::structs`].
     pub fn index(self) -> usize {
         self.0
     }
@@ -160,7 +160,7 @@ impl StructId {
 
 /// A run of fields: the message itself, or a struct inside.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Struct {
+pub struct StructSpec {
     /// Kafka's name, unique in the message.
     pub name: String,
     /// The versions in which it can occur at all: those of the fields that use it.
@@ -262,7 +262,7 @@ impl Type {
     }
 
     /// The type as the spec language writes it.
-    pub fn text(&self, message: &Message) -> String {
+    pub fn text(&self, message: &MessageSpec) -> String {
         match self {
             Self::Struct(id) => message.structure(*id).name.clone(),
             Self::Array(element) => format!("[]{}", element.text(message)),
@@ -336,7 +336,7 @@ impl Entity {
 
 /// An error code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorCode {
+pub struct ErrorSpec {
     /// The number on the wire.
     pub code: i16,
     /// Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`.

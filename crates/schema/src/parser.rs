@@ -5,7 +5,7 @@ use milena_wire::VersionRange;
 use crate::check;
 use crate::draft::Draft;
 use crate::line::Line;
-use crate::model::{Api, ErrorCode, Kind, Release, Since};
+use crate::model::{Api, ErrorSpec, MessageKind, Release, Since};
 use crate::spec::Spec;
 
 /// A mistake in the spec text.
@@ -87,7 +87,7 @@ impl Parser {
                     if let Some(draft) = draft.take() {
                         self.message(draft)?;
                     }
-                    let kind = if word == "request" { Kind::Request } else { Kind::Response };
+                    let kind = if word == "request" { MessageKind::Request } else { MessageKind::Response };
                     let name = format!("{}{}", api.name, if word == "request" { "Request" } else { "Response" });
                     let mut new = Draft::new(&line, kind, name, Some(api.key), &family, doc);
                     new.message.versions = api.versions;
@@ -100,11 +100,17 @@ impl Parser {
                     if let Some(draft) = draft.take() {
                         self.message(draft)?;
                     }
-                    let kinds = [Kind::Key, Kind::Value, Kind::Metadata, Kind::Data, Kind::Header];
-                    let kind = kinds.into_iter().find(|kind| kind.name() == word).unwrap_or(Kind::Data);
+                    let kinds = [
+                        MessageKind::Key,
+                        MessageKind::Value,
+                        MessageKind::Metadata,
+                        MessageKind::Data,
+                        MessageKind::Header,
+                    ];
+                    let kind = kinds.into_iter().find(|kind| kind.name() == word).unwrap_or(MessageKind::Data);
                     let name = line.parse("a name that begins with a capital", type_name)?.to_owned();
                     let key = match kind {
-                        Kind::Data | Kind::Header => None,
+                        MessageKind::Data | MessageKind::Header => None,
                         _ => Some(line.parse("the number of the record type", parse)?),
                     };
                     draft = Some(Draft::new(&line, kind, name, key, &family, doc));
@@ -184,7 +190,7 @@ impl Parser {
         let code = line.parse("the code, an int16", parse)?;
         let name = line.word("the name of the error")?.to_owned();
         let mut error =
-            ErrorCode { code, name, retriable: false, refresh: false, added: String::new(), was: None, doc };
+            ErrorSpec { code, name, retriable: false, refresh: false, added: String::new(), was: None, doc };
         while let Some(word) = line.peek() {
             line.word("")?;
             match word {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::model::{Api, ErrorCode, Message, Release};
+use crate::model::{Api, ErrorSpec, MessageSpec, Release};
 use crate::parser::{Parser, SpecError};
 
 /// The whole protocol: every API, message, error code and release.
@@ -10,9 +10,9 @@ pub struct Spec {
     /// In the order of their keys.
     pub apis: Vec<Api>,
     /// In the order of the spec files.
-    pub messages: Vec<Message>,
+    pub messages: Vec<MessageSpec>,
     /// In the order of their codes.
-    pub errors: Vec<ErrorCode>,
+    pub errors: Vec<ErrorSpec>,
     /// Oldest first.
     pub releases: Vec<Release>,
     pub(crate) by_name: HashMap<String, usize>,
@@ -50,7 +50,7 @@ impl Spec {
     ///
     /// # Errors
     /// There is none; the error lists names that are near.
-    pub fn message(&self, name: &str) -> Result<&Message, UnknownName> {
+    pub fn message(&self, name: &str) -> Result<&MessageSpec, UnknownName> {
         match self.by_name.get(name) {
             Some(index) => Ok(&self.messages[*index]),
             None => Err(UnknownName::new("message", name, self.messages.iter().map(|m| m.name.as_str()))),
@@ -75,7 +75,7 @@ impl Spec {
     }
 
     /// The error code of that number.
-    pub fn error(&self, code: i16) -> Option<&ErrorCode> {
+    pub fn error(&self, code: i16) -> Option<&ErrorSpec> {
         self.errors.binary_search_by_key(&code, |error| error.code).ok().map(|index| &self.errors[index])
     }
 
@@ -83,7 +83,7 @@ impl Spec {
     ///
     /// # Errors
     /// There is none; the error lists names that are near.
-    pub fn error_named(&self, name: &str) -> Result<&ErrorCode, UnknownName> {
+    pub fn error_named(&self, name: &str) -> Result<&ErrorSpec, UnknownName> {
         let is = |other: &str| fold(other) == fold(name);
         let found = match name.parse::<i16>() {
             Ok(code) => self.error(code),

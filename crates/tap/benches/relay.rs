@@ -53,9 +53,9 @@ fn main() {
         ..Default::default()
     };
     let produce = frame_request(&produce, 11, 1, None).unwrap().concat();
-    let produced = frame_response::<ProduceRequest>(&produced, 11, 1).unwrap().concat();
+    let produced = frame_response(&produced, 11, 1).unwrap().concat();
     let fetch = frame_request(&FetchRequest::default(), 17, 1, None).unwrap().concat();
-    let fetched = frame_response::<FetchRequest>(&fetched, 17, 1).unwrap().concat();
+    let fetched = frame_response(&fetched, 17, 1).unwrap().concat();
 
     println!("{:<26} {:>12} {:>12} {:>10} {:>14}", "proxy", "produce p50", "produce p99", "MB/s", "MB per cpu s");
     let ways: [(&str, Option<Start>); 4] =

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use milena_messages::ApiKey;
-use milena_schema::{Field, Message, Spec, StructId};
+use milena_schema::{Field, MessageSpec, Spec, StructId};
 
 use crate::header::i16_at;
 use crate::walk::{Mark, Plan};
@@ -24,7 +24,8 @@ fn unanswered() -> &'static [Unanswered] {
         let all = spec.apis.iter().filter_map(|api| {
             let (name, value) = api.unanswered.as_ref()?;
             let message = spec.message(&format!("{}Request", api.name)).ok()?;
-            let mark = |_: &Message, _: StructId, field: &Field| (field.json_name == *name).then_some(Mark::Unanswered);
+            let mark =
+                |_: &MessageSpec, _: StructId, field: &Field| (field.json_name == *name).then_some(Mark::Unanswered);
             let plans = message.versions.iter().map(|version| (version, Plan::new(message, version, &mark))).collect();
             Some(Unanswered { api: ApiKey(api.key), value: *value, plans })
         });

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use bytes::Bytes;
 use milena_connection::frame_response;
 use milena_messages::api_versions::response::ApiVersion;
-use milena_messages::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
+use milena_messages::{ApiKey, ApiVersionsResponse, ErrorCode};
 use milena_wire::varint;
 
 use crate::header::{i16_at, i32_at, tags_end};
@@ -74,7 +74,7 @@ impl Caps {
         let api_keys = if max_version < 0 { Vec::new() } else { vec![own] };
         let response =
             ApiVersionsResponse { error_code: ErrorCode::UNSUPPORTED_VERSION, api_keys, ..Default::default() };
-        let frame = frame_response::<ApiVersionsRequest>(&response, 0, correlation_id).ok()?.concat();
+        let frame = frame_response(&response, 0, correlation_id).ok()?.concat();
         Some(vec![Bytes::from(frame).slice(4..)])
     }
 

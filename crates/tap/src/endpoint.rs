@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use milena_messages::ApiKey;
-use milena_schema::{Field, Kind, Message, Spec, StructId, Type};
+use milena_schema::{Field, MessageKind, MessageSpec, Spec, StructId, Type};
 use milena_wire::varint;
 
 use crate::header::response_body;
@@ -33,9 +33,9 @@ pub const REQUESTS_WITH_HOSTS: &[&str] = &[
 ];
 
 /// Whether a field of an answer is the host of a node, with its port behind.
-fn is_endpoint(message: &Message, id: StructId, field: &Field) -> bool {
+fn is_endpoint(message: &MessageSpec, id: StructId, field: &Field) -> bool {
     let name = &message.structure(id).name;
-    message.kind == Kind::Response
+    message.kind == MessageKind::Response
         && field.name == "Host"
         && field.ty == Type::String
         && message.structure(id).fields.iter().any(|field| port_size(field).is_some())
@@ -47,10 +47,10 @@ fn plan(api: ApiKey, version: i16) -> Option<&'static Plan> {
     static PLANS: OnceLock<HashMap<(i16, i16), Plan>> = OnceLock::new();
     PLANS
         .get_or_init(|| {
-            let responses = Spec::kafka().messages.iter().filter(|message| message.kind == Kind::Response);
+            let responses = Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response);
             let all = responses.flat_map(|message| message.versions.iter().map(move |version| (message, version)));
             let plans = all.filter_map(|(message, version)| {
-                let mark = |message: &Message, id: StructId, field: &Field| {
+                let mark = |message: &MessageSpec, id: StructId, field: &Field| {
                     is_endpoint(message, id, field).then_some(Mark::Endpoint)
                 };
                 Some(((message.key?, version), Plan::new(message, version, &mark)))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use milena_connection::read_request_header;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Entity, Field, Message, Spec, StructId, Type};
+use milena_schema::{Entity, Field, MessageSpec, Spec, StructId, Type};
 use milena_wire::Uuid;
 
 use crate::event::Exchange;
@@ -170,7 +170,7 @@ fn add(topics: &mut Vec<String>, name: &str) {
 fn plan(api: ApiKey, version: i16, is_request: bool) -> Option<Plan> {
     let name = format!("{}{}", api.name()?, if is_request { "Request" } else { "Response" });
     let message = Spec::kafka().message(&name).ok().filter(|message| message.versions.contains(version))?;
-    let mark = |_: &Message, _: StructId, field: &Field| match field.entity {
+    let mark = |_: &MessageSpec, _: StructId, field: &Field| match field.entity {
         Some(Entity::ErrorCode) => Some(Mark::Error),
         Some(Entity::TopicName) => Some(Mark::Topic),
         _ => (field.name == "TopicId" && field.ty == Type::Uuid).then_some(Mark::TopicId),
@@ -182,7 +182,7 @@ fn record_plan(api: ApiKey, version: i16, is_request: bool) -> Option<Plan> {
     let name = format!("{}{}", api.name()?, if is_request { "Request" } else { "Response" });
     let message = Spec::kafka().message(&name).ok().filter(|message| message.versions.contains(version))?;
     let has = |wanted: &Type| message.structs.iter().any(|inner| inner.fields.iter().any(|field| field.ty == *wanted));
-    let mark = |_: &Message, _: StructId, field: &Field| match (field.name.as_str(), &field.ty) {
+    let mark = |_: &MessageSpec, _: StructId, field: &Field| match (field.name.as_str(), &field.ty) {
         (_, Type::Records) => Some(Mark::Records),
         ("TopicId", Type::Uuid) => Some(Mark::TopicId),
         ("Index" | "Partition" | "PartitionIndex", Type::Int32) => Some(Mark::Partition),
@@ -218,7 +218,7 @@ mod tests {
             time: Default::default(),
             latency: None,
             request: frame(frame_request(request, version, 1, None).unwrap()),
-            response: Some(frame(frame_response::<R>(response, version, 1).unwrap())),
+            response: Some(frame(frame_response(response, version, 1).unwrap())),
             fault: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Entity, Field, Message, Spec, StructId, Type};
+use milena_schema::{Entity, Field, MessageSpec, Spec, StructId, Type};
 use serde_json::{Map, Value, json};
 
 /// Codes that are about a request as a whole, and stand as far out in the answer as they can.
@@ -50,8 +50,8 @@ pub(crate) fn frame(
 }
 
 struct Maker<'a> {
-    message: &'a Message,
-    asked: &'a Message,
+    message: &'a MessageSpec,
+    asked: &'a MessageSpec,
     version: i16,
     code: ErrorCode,
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use milena_schema::{Field, Message, StructId, Type};
+use milena_schema::{Field, MessageSpec, StructId, Type};
 use milena_wire::varint;
 
 /// What a walk stops at.
@@ -75,9 +75,9 @@ enum Step {
 impl Plan {
     /// The plan for a version, with the fields that `mark` names.
     pub(crate) fn new(
-        message: &Message,
+        message: &MessageSpec,
         version: i16,
-        mark: &dyn Fn(&Message, StructId, &Field) -> Option<Mark>,
+        mark: &dyn Fn(&MessageSpec, StructId, &Field) -> Option<Mark>,
     ) -> Self {
         let planner = Planner { message, version, flexible: message.is_flexible(version), mark };
         let mut steps = planner.structure(StructId::ROOT);
@@ -115,10 +115,10 @@ impl Step {
 }
 
 struct Planner<'a> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     flexible: bool,
-    mark: &'a dyn Fn(&Message, StructId, &Field) -> Option<Mark>,
+    mark: &'a dyn Fn(&MessageSpec, StructId, &Field) -> Option<Mark>,
 }
 
 impl Planner<'_> {

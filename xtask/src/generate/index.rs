@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use milena_schema::{Kind, Message, Spec};
+use milena_schema::{MessageKind, MessageSpec, Spec};
 use milena_wire::VersionRange;
 
 use super::banner;
 use super::names::{constant, module};
 
-pub(crate) fn modules(families: &BTreeMap<&str, Vec<&Message>>) -> String {
+pub(crate) fn modules(families: &BTreeMap<&str, Vec<&MessageSpec>>) -> String {
     let mut out = banner("spec/");
     out += "pub(crate) mod api_table;\npub(crate) mod dispatch;\npub(crate) mod error_table;\n\n";
     for family in families.keys() {
@@ -115,11 +115,14 @@ pub(crate) fn dispatch(spec: &Spec) -> String {
         writeln!(out, "        {:?} => visitor.visit::<super::{}>(),", message.name, message.name).ok();
     }
     out += "        _ => return None,\n    })\n}\n\n";
-    let records: Vec<_> = spec.messages.iter().filter(|m| !matches!(m.kind, Kind::Request | Kind::Response)).collect();
+    let records: Vec<_> =
+        spec.messages.iter().filter(|m| !matches!(m.kind, MessageKind::Request | MessageKind::Response)).collect();
     let pairs: usize = spec.messages.iter().map(|m| m.versions.iter().count()).sum();
     out += "/// The name of every message, requests and responses first, in the order of the spec.\n";
     writeln!(out, "pub const MESSAGES: [&str; {}] = [", spec.messages.len()).ok();
-    for message in spec.messages.iter().filter(|m| matches!(m.kind, Kind::Request | Kind::Response)).chain(records) {
+    for message in
+        spec.messages.iter().filter(|m| matches!(m.kind, MessageKind::Request | MessageKind::Response)).chain(records)
+    {
         writeln!(out, "    {:?},", message.name).ok();
     }
     writeln!(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use milena_schema::{Entity, FieldDefault, Kind, Message, Spec, Struct, Type};
+use milena_schema::{Entity, FieldDefault, MessageKind, MessageSpec, Spec, StructSpec, Type};
 use milena_wire::VersionRange;
 
 use super::index::range;
@@ -10,7 +10,7 @@ use super::names::{constant, module};
 use super::rust::{RustField, condition, runs};
 use super::{banner, names};
 
-pub(crate) fn file(spec: &Spec, messages: &[&Message]) -> String {
+pub(crate) fn file(spec: &Spec, messages: &[&MessageSpec]) -> String {
     let first = messages[0];
     let mut out = banner(&format!("spec/{}", first.file));
     match spec.apis.iter().find(|api| api.file == first.file) {
@@ -32,7 +32,7 @@ pub(crate) fn file(spec: &Spec, messages: &[&Message]) -> String {
     out
 }
 
-fn write_module(out: &mut String, spec: &Spec, message: &Message) {
+fn write_module(out: &mut String, spec: &Spec, message: &MessageSpec) {
     writeln!(out, "\n/// [`{0}`]({1}::{0}) and what it is made of.\npub mod {1} {{", message.name, module(message))
         .ok();
     out.push_str("    use crate::codec::*;\n");
@@ -59,7 +59,7 @@ enum Tags {
     Always,
 }
 
-fn tag_presence(structure: &Struct, message: &Message) -> Tags {
+fn tag_presence(structure: &StructSpec, message: &MessageSpec) -> Tags {
     if message.flexible.intersect(structure.versions).is_empty() {
         Tags::Never
     } else if message.flexible.covers(structure.versions) {
@@ -69,7 +69,7 @@ fn tag_presence(structure: &Struct, message: &Message) -> Tags {
     }
 }
 
-fn definition(out: &mut String, message: &Message, structure: &Struct, fields: &[RustField<'_>], tags: Tags) {
+fn definition(out: &mut String, message: &MessageSpec, structure: &StructSpec, fields: &[RustField<'_>], tags: Tags) {
     out.push('\n');
     let is_root = structure.name == message.name;
     let doc = match (structure.doc.as_str(), is_root) {
@@ -96,7 +96,7 @@ fn prose(text: &str) -> String {
     text.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<").replace('>', "\\>")
 }
 
-fn field_doc(field: &RustField<'_>, structure: &Struct) -> String {
+fn field_doc(field: &RustField<'_>, structure: &StructSpec) -> String {
     let field = field.field;
     let mut doc = String::new();
     if !field.doc.is_empty() {
@@ -141,7 +141,7 @@ fn field_doc(field: &RustField<'_>, structure: &Struct) -> String {
     doc.trim_end().to_owned()
 }
 
-fn default(out: &mut String, structure: &Struct, fields: &[RustField<'_>], tags: Tags) {
+fn default(out: &mut String, structure: &StructSpec, fields: &[RustField<'_>], tags: Tags) {
     if fields.iter().all(RustField::natural_default) {
         return;
     }
@@ -156,7 +156,7 @@ fn default(out: &mut String, structure: &Struct, fields: &[RustField<'_>], tags:
     out.push_str("            }\n        }\n    }\n");
 }
 
-fn let_flex(out: &mut String, message: &Message, structure: &Struct, body: &str) {
+fn let_flex(out: &mut String, message: &MessageSpec, structure: &StructSpec, body: &str) {
     // Where a whole struct is flexible or not, the calls say so themselves.
     if body.contains("flex") {
         let flex = condition(message.flexible, structure.versions).unwrap_or_else(|| "true".into());
@@ -164,7 +164,7 @@ fn let_flex(out: &mut String, message: &Message, structure: &Struct, body: &str)
     }
 }
 
-fn read(out: &mut String, message: &Message, structure: &Struct, fields: &[RustField<'_>], tags: Tags) {
+fn read(out: &mut String, message: &MessageSpec, structure: &StructSpec, fields: &[RustField<'_>], tags: Tags) {
     let mut body = String::new();
     let plain: Vec<_> = fields.iter().filter(|field| field.field.tag.is_none()).collect();
     for run in runs(&plain) {
@@ -239,14 +239,14 @@ fn read(out: &mut String, message: &Message, structure: &Struct, fields: &[RustF
 }
 
 /// How the argument is called that a body may or may not look at.
-fn version_name(message: &Message, structure: &Struct, body: &str) -> &'static str {
+fn version_name(message: &MessageSpec, structure: &StructSpec, body: &str) -> &'static str {
     let named = ["(v)", "v ", " v)", "&v"].iter().any(|text| body.contains(text));
     let by_flex =
         body.contains("flex") && condition(message.flexible, structure.versions).is_some_and(|test| test != "false");
     if named || by_flex { "v" } else { "_v" }
 }
 
-fn write(out: &mut String, message: &Message, structure: &Struct, fields: &[RustField<'_>], tags: Tags) {
+fn write(out: &mut String, message: &MessageSpec, structure: &StructSpec, fields: &[RustField<'_>], tags: Tags) {
     let mut body = String::new();
     let absent = |field: &RustField<'_>| format!("return Err(Error::absent(v).within({:?}));", field.json());
     let plain: Vec<_> = fields.iter().filter(|field| field.field.tag.is_none()).collect();
@@ -338,7 +338,7 @@ fn negate(condition: &str) -> String {
     }
 }
 
-fn traits(out: &mut String, spec: &Spec, message: &Message) {
+fn traits(out: &mut String, spec: &Spec, message: &MessageSpec) {
     let name = &message.name;
     writeln!(out, "\n    impl Message for {name} {{").ok();
     writeln!(out, "        const NAME: &'static str = {name:?};").ok();
@@ -346,19 +346,19 @@ fn traits(out: &mut String, spec: &Spec, message: &Message) {
     writeln!(out, "        const FLEXIBLE: VersionRange = {};\n    }}", range(message.flexible)).ok();
     let api = |suffix: &str| constant(name.strip_suffix(suffix).unwrap_or(name));
     match message.kind {
-        Kind::Request => {
+        MessageKind::Request => {
             let response = name.strip_suffix("Request").unwrap_or(name);
             writeln!(out, "\n    impl Request for {name} {{").ok();
             writeln!(out, "        const API_KEY: ApiKey = ApiKey::{};", api("Request")).ok();
             writeln!(out, "        type Response = super::response::{response}Response;").ok();
             let api = spec.apis.iter().find(|api| Some(api.key) == message.key);
             if let Some((field, value)) = api.and_then(|api| api.unanswered.as_ref()) {
-                writeln!(out, "\n        fn is_answered(&self) -> bool {{").ok();
+                writeln!(out, "\n        fn expects_response(&self) -> bool {{").ok();
                 writeln!(out, "            self.{} != {value}\n        }}", names::field(field)).ok();
             }
             out.push_str("    }\n");
         }
-        Kind::Response => {
+        MessageKind::Response => {
             writeln!(out, "\n    impl Response for {name} {{").ok();
             writeln!(out, "        const API_KEY: ApiKey = ApiKey::{};", api("Response")).ok();
             if message.root().fields.iter().any(|field| names::field(&field.name) == "throttle_time_ms") {
@@ -368,10 +368,10 @@ fn traits(out: &mut String, spec: &Spec, message: &Message) {
             }
             out.push_str("    }\n");
         }
-        Kind::Key | Kind::Value | Kind::Metadata => {
-            writeln!(out, "\n    impl Record for {name} {{").ok();
+        MessageKind::Key | MessageKind::Value | MessageKind::Metadata => {
+            writeln!(out, "\n    impl TypedRecord for {name} {{").ok();
             writeln!(out, "        const TYPE: i16 = {};\n    }}", message.key.unwrap_or_default()).ok();
         }
-        Kind::Data | Kind::Header => {}
+        MessageKind::Data | MessageKind::Header => {}
     }
 }

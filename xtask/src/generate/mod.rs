@@ -12,7 +12,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use milena_schema::{Message, Parser, Spec};
+use milena_schema::{MessageSpec, Parser, Spec};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -82,7 +82,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
 
 /// File name and text of everything generated.
 fn generate(spec: &Spec) -> BTreeMap<String, String> {
-    let mut families: BTreeMap<&str, Vec<&Message>> = BTreeMap::new();
+    let mut families: BTreeMap<&str, Vec<&MessageSpec>> = BTreeMap::new();
     for message in &spec.messages {
         families.entry(&message.family).or_default().push(message);
     }

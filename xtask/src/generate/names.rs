@@ -1,6 +1,6 @@
 //! Kafka's names in Rust case.
 
-use milena_schema::{Kind, Message};
+use milena_schema::{MessageKind, MessageSpec};
 
 /// `IsKRaftController` becomes `is_kraft_controller`.
 pub(crate) fn snake(name: &str) -> String {
@@ -36,10 +36,10 @@ pub(crate) fn constant(name: &str) -> String {
 }
 
 /// The module of a message inside the module of its family.
-pub(crate) fn module(message: &Message) -> String {
+pub(crate) fn module(message: &MessageSpec) -> String {
     match message.kind {
-        Kind::Request => "request".to_owned(),
-        Kind::Response => "response".to_owned(),
+        MessageKind::Request => "request".to_owned(),
+        MessageKind::Response => "response".to_owned(),
         _ => snake(&message.name),
     }
 }

@@ -1,6 +1,6 @@
 //! How one field looks in Rust: its type, its default, how it is read and written.
 
-use milena_schema::{Entity, Field, FieldDefault, Message, Struct, Type};
+use milena_schema::{Entity, Field, FieldDefault, MessageSpec, StructSpec, Type};
 use milena_wire::{MAX_FIXED_BYTES, VersionRange};
 
 use super::names;
@@ -8,12 +8,12 @@ use super::names;
 /// A field in the struct that holds it.
 pub(crate) struct RustField<'a> {
     pub field: &'a Field,
-    message: &'a Message,
-    owner: &'a Struct,
+    message: &'a MessageSpec,
+    owner: &'a StructSpec,
 }
 
 impl<'a> RustField<'a> {
-    pub(crate) fn new(field: &'a Field, owner: &'a Struct, message: &'a Message) -> Self {
+    pub(crate) fn new(field: &'a Field, owner: &'a StructSpec, message: &'a MessageSpec) -> Self {
         Self { field, message, owner }
     }
 

@@ -46,7 +46,7 @@ fn frame<R: Request>(
 ) -> Result<Outcome<Frame>, ConnectionError> {
     Ok(match outcome {
         Outcome::Answer(answer) => {
-            Outcome::Answer(frame_response::<R>(&answer, request.api_version, request.correlation_id)?)
+            Outcome::Answer(frame_response(&answer, request.api_version, request.correlation_id)?)
         }
         Outcome::Nothing => Outcome::Nothing,
         Outcome::Close(why) => Outcome::Close(why),

@@ -71,7 +71,7 @@ fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> IncomingRequest {
     let mut frame = [&header[..], body].concat();
     let size = (frame.len() - 4) as u32;
     frame[..4].copy_from_slice(&size.to_be_bytes());
-    let config = milena_connection::ServerConfig::serving(SERVED.iter().copied());
+    let config = milena_connection::ServerConnectionConfig::serving(SERVED.iter().copied());
     let mut machine = milena_connection::ServerConnection::new(config);
     machine.receive(&frame);
     machine.poll().unwrap().unwrap()

@@ -1,7 +1,7 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use milena_schema::{ErrorCode, Spec};
+use milena_schema::{ErrorSpec, Spec};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
@@ -38,7 +38,7 @@ pub(crate) struct Errors {
 impl Errors {
     pub(crate) fn run(self) -> Result {
         let spec = Spec::kafka();
-        let mut found: Vec<&ErrorCode> = Vec::new();
+        let mut found: Vec<&ErrorSpec> = Vec::new();
         for wanted in &self.codes {
             // A whole name means one code; any other word, those that have it inside.
             let unknown = match spec.error_named(wanted) {
@@ -72,7 +72,7 @@ impl Errors {
     }
 }
 
-fn advice(error: &ErrorCode) -> &'static str {
+fn advice(error: &ErrorSpec) -> &'static str {
     match (error.retriable, error.refresh) {
         (true, true) => "retry, refresh",
         (true, false) => "retry",
@@ -81,7 +81,7 @@ fn advice(error: &ErrorCode) -> &'static str {
     }
 }
 
-fn table(errors: &[&ErrorCode]) -> String {
+fn table(errors: &[&ErrorSpec]) -> String {
     let mut table = Table::new(&[">CODE", "NAME", "ADVICE", "SINCE", "MEANING"]);
     for error in errors {
         table.row(vec![
@@ -95,7 +95,7 @@ fn table(errors: &[&ErrorCode]) -> String {
     table.render()
 }
 
-fn in_full(error: &ErrorCode) -> String {
+fn in_full(error: &ErrorSpec) -> String {
     let mut text = format!("{} {}\n  {}\n", error.code, error.name, error.doc);
     if !advice(error).is_empty() {
         text.push_str(&format!("  advice: {}\n", advice(error)));
@@ -112,14 +112,14 @@ fn in_full(error: &ErrorCode) -> String {
 }
 
 /// Where the spec speaks of the code. No list of all that can answer with it: Kafka has none.
-fn places(error: &ErrorCode) -> Vec<String> {
+fn places(error: &ErrorSpec) -> Vec<String> {
     let places = places_of_error(Spec::kafka(), error.code).into_iter();
     places
         .map(|(message, path)| if path.is_empty() { message.name.clone() } else { format!("{}.{path}", message.name) })
         .collect()
 }
 
-fn to_json(error: &ErrorCode) -> Value {
+fn to_json(error: &ErrorSpec) -> Value {
     json!({
         "code": error.code,
         "name": error.name,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use milena_inspect::blob::Kind as BlobKind;
-use milena_schema::{Api, Message, Spec, UnknownName};
+use milena_schema::{Api, MessageSpec, Spec, UnknownName};
 use milena_wire::VersionRange;
 
 use crate::failure::{Failure, Result};
@@ -34,7 +34,7 @@ pub(crate) struct Subject {
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
     /// A message without anything around it.
-    Message(&'static Message, i16),
+    Message(&'static MessageSpec, i16),
     /// A frame with the header of a request.
     Request,
     /// A frame with the header of a response.
@@ -63,14 +63,14 @@ impl Subject {
 }
 
 /// The message of that name; case does not matter.
-pub(crate) fn message(name: &str) -> Result<&'static Message, UnknownName> {
+pub(crate) fn message(name: &str) -> Result<&'static MessageSpec, UnknownName> {
     let spec = Spec::kafka();
     let any_case = || spec.messages.iter().find(|message| message.name.eq_ignore_ascii_case(name));
     spec.message(name).or_else(|unknown| any_case().ok_or(unknown))
 }
 
 /// The request or response of an API.
-pub(crate) fn body(api: &Api, request: bool) -> Result<&'static Message> {
+pub(crate) fn body(api: &Api, request: bool) -> Result<&'static MessageSpec> {
     Ok(Spec::kafka().message(&format!("{}{}", api.name, if request { "Request" } else { "Response" }))?)
 }
 

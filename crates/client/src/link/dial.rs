@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use milena_connection::{ClientConfig as MachineConfig, ClientConnection};
+use milena_connection::{ClientConnection, ClientConnectionConfig};
 use milena_messages::ByteString;
 use milena_transport::Address;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -32,10 +32,10 @@ pub(super) async fn start<S>(stream: S, name: &Arc<str>, config: &ClientConfig) 
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let machine = ClientConnection::new(MachineConfig {
+    let machine = ClientConnection::new(ClientConnectionConfig {
         client_id: Some(ByteString::from(config.client_id.as_str())),
         max_frame: config.max_frame,
-        ..MachineConfig::default()
+        ..ClientConnectionConfig::default()
     });
     let tap = config.observer.clone().map(|observer| Tap::new(observer, Arc::clone(name), config.max_frame));
     let mut driver = Driver::new(stream, machine, Arc::clone(name), tap);

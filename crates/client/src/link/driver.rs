@@ -3,7 +3,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use milena_connection::{Answer, ClientConnection, ClientEvent, ConnectionError};
+use milena_connection::{ClientConnection, ClientEvent, ConnectionError, IncomingResponse};
 use milena_messages::ApiKey;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +20,7 @@ const HIGH_WATER: usize = 4 << 20;
 /// Segments that are handed to the socket at once.
 const SEGMENTS: usize = 32;
 
-type Reply = oneshot::Sender<Result<Option<Answer>, Failure>>;
+type Reply = oneshot::Sender<Result<Option<IncomingResponse>, Failure>>;
 
 /// The task's side of a connection.
 pub(super) struct Driver<S> {
@@ -268,7 +268,7 @@ impl<S: AsyncRead + AsyncWrite> Driver<S> {
         while let Some(event) = self.machine.poll().map_err(End::Machine)? {
             match event {
                 ClientEvent::Negotiated(_) => {}
-                ClientEvent::Answer(answer) => {
+                ClientEvent::Response(answer) => {
                     self.answered = true;
                     if let Some(waiting) = self.waiting.remove(&answer.correlation_id) {
                         let _ = waiting.reply.send(Ok(Some(answer)));

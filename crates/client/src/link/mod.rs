@@ -7,7 +7,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use milena_connection::{Answer, ApiVersions, ClientConnection, ConnectionError};
+use milena_connection::{ApiVersions, ClientConnection, ConnectionError, IncomingResponse};
 use milena_messages::{ApiKey, Request};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -29,7 +29,7 @@ pub(crate) struct Command {
     write: Write,
     asked: Instant,
     deadline: Instant,
-    reply: oneshot::Sender<Result<Option<Answer>, Failure>>,
+    reply: oneshot::Sender<Result<Option<IncomingResponse>, Failure>>,
 }
 
 /// Why a request got no answer.
@@ -83,7 +83,7 @@ impl Link {
         let asked = Instant::now();
         let (reply, answer) = oneshot::channel();
         let write: Write = Box::new(move |machine, deadline| {
-            Ok((machine.send_at(&request, version, Some(deadline))?, request.is_answered()))
+            Ok((machine.send_at(&request, version, Some(deadline))?, request.expects_response()))
         });
         let command = Command { api: R::API_KEY, write, asked, deadline, reply };
         let late = || Error::Timeout {
@@ -99,7 +99,7 @@ impl Link {
         // The task answers every command it took, at its deadline at the latest.
         match answer.await {
             Ok(Ok(Some(answer))) => {
-                let response = answer.decode::<R>();
+                let response = answer.decode::<R::Response>();
                 response.map(Some).map_err(|error| Failure::Error(Error::machine(&self.address, error)))
             }
             Ok(Ok(None)) => Ok(None),

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milena_connection::{ServerConfig, ServerConnection};
+use milena_connection::{ServerConnection, ServerConnectionConfig};
 use milena_messages::api_versions::response::ApiVersion;
 use milena_messages::{
-    ApiKey, ApiVersionsRequest, ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse, MetadataRequest,
-    MetadataResponse, ProduceRequest,
+    ApiKey, ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse, MetadataRequest, MetadataResponse, ProduceRequest,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
@@ -47,14 +46,14 @@ impl Peer {
             ..Default::default()
         });
         let answer = ApiVersionsResponse { api_keys: all.collect(), ..Default::default() };
-        self.machine.respond::<ApiVersionsRequest>(&request, &answer).unwrap();
+        self.machine.respond(&request, &answer).unwrap();
         self.flush().await;
     }
 }
 
 async fn pair(pipe: usize) -> (Link, Peer) {
     let (near, far) = duplex(pipe);
-    let mut peer = Peer { stream: far, machine: ServerConnection::new(ServerConfig::passing_all()) };
+    let mut peer = Peer { stream: far, machine: ServerConnection::new(ServerConnectionConfig::passing_all()) };
     let (address, config) = (Arc::from("peer:9092"), ClientConfig::default());
     let (link, ()) = tokio::join!(start(near, &address, &config), peer.negotiate());
     (link.unwrap(), peer)
@@ -81,8 +80,8 @@ async fn requests_are_pipelined_and_each_gets_its_own_answer() {
         let (first, second) = (peer.request().await, peer.request().await);
         assert_eq!((first.api_key, second.api_key), (ApiKey::METADATA, ApiKey::HEARTBEAT));
         let response = MetadataResponse { controller_id: 7, ..Default::default() };
-        peer.machine.respond::<MetadataRequest>(&first, &response).unwrap();
-        peer.machine.respond::<HeartbeatRequest>(&second, &HeartbeatResponse::default()).unwrap();
+        peer.machine.respond(&first, &response).unwrap();
+        peer.machine.respond(&second, &HeartbeatResponse::default()).unwrap();
         peer.flush().await;
     };
     let (metadata, heartbeat, ()) = tokio::join!(metadata, heartbeat, serve);
@@ -116,8 +115,8 @@ async fn a_late_answer_is_dropped_and_those_behind_it_arrive() {
     let serve = async {
         let (first, second) = (peer.request().await, peer.request().await);
         tokio::time::sleep(Duration::from_secs(10)).await;
-        peer.machine.respond::<MetadataRequest>(&first, &MetadataResponse::default()).unwrap();
-        peer.machine.respond::<HeartbeatRequest>(&second, &HeartbeatResponse::default()).unwrap();
+        peer.machine.respond(&first, &MetadataResponse::default()).unwrap();
+        peer.machine.respond(&second, &HeartbeatResponse::default()).unwrap();
         peer.flush().await;
     };
     let (late, behind, ()) = tokio::join!(
@@ -175,7 +174,7 @@ async fn what_was_sent_before_the_handle_goes_still_leaves() {
     let request = milena_messages::HeartbeatRequest { group_id: name.as_str().into(), ..Default::default() };
     let call = tokio::spawn(async move { link.call(request, 4, within(5)).await.is_ok() });
     let received = peer.request().await;
-    peer.machine.respond::<HeartbeatRequest>(&received, &HeartbeatResponse::default()).unwrap();
+    peer.machine.respond(&received, &HeartbeatResponse::default()).unwrap();
     peer.flush().await;
     assert!(call.await.unwrap());
     assert_eq!(peer.stream.read_buf(peer.machine.input()).await.unwrap(), 0);
@@ -189,7 +188,7 @@ async fn a_request_that_cannot_be_written_leaves_the_connection_as_it_is() {
     assert!(matches!(refused, Error::Connection { .. }), "{refused}");
     let serve = async {
         let request = peer.request().await;
-        peer.machine.respond::<MetadataRequest>(&request, &MetadataResponse::default()).unwrap();
+        peer.machine.respond(&request, &MetadataResponse::default()).unwrap();
         peer.flush().await;
     };
     let (answer, ()) = tokio::join!(link.call(MetadataRequest::default(), 9, within(5)), serve);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use milena_client::{Client, ClientConfig};
-use milena_connection::{IncomingRequest, ServerConfig, ServerConnection};
+use milena_connection::{IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_messages::api_versions::response::ApiVersion;
 use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::{
@@ -33,7 +33,7 @@ pub(crate) fn answer<R: Request>(response: R::Response) -> Act
 where
     R::Response: Send + 'static,
 {
-    Act::Answer(Box::new(move |machine, request| machine.respond::<R>(request, &response).unwrap()))
+    Act::Answer(Box::new(move |machine, request| machine.respond(request, &response).unwrap()))
 }
 
 /// A broker with node id 1 that leads `letters`, partitions 0 and 1.
@@ -128,7 +128,7 @@ async fn serve(
     versions: Vec<(ApiKey, VersionRange)>,
     mut script: impl FnMut(&IncomingRequest) -> Act,
 ) {
-    let mut machine = ServerConnection::new(ServerConfig::serving(versions.iter().copied()));
+    let mut machine = ServerConnection::new(ServerConnectionConfig::serving(versions.iter().copied()));
     loop {
         while let Ok(Some(request)) = machine.poll() {
             let act = match (request.api_key, script(&request)) {

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use milena_client::{Client, ClientConfig, ConnectCause, Direction, Error, Frame, Observer, Target};
+use milena_client::{Client, ClientConfig, ConnectCause, Error, FrameDirection, ObservedFrame, Observer, Target};
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::{ApiKey, HeartbeatRequest, HeartbeatResponse, MetadataRequest, VersionRange};
 
@@ -92,10 +92,10 @@ async fn a_node_that_is_not_there_and_an_api_that_is_not_spoken_are_named() {
 }
 
 #[derive(Default)]
-struct Notes(Mutex<Vec<Frame>>);
+struct Notes(Mutex<Vec<ObservedFrame>>);
 
 impl Observer for Notes {
-    fn frame(&self, frame: &Frame) {
+    fn frame(&self, frame: &ObservedFrame) {
         self.0.lock().unwrap().push(frame.clone());
     }
 }
@@ -115,12 +115,12 @@ async fn an_observer_sees_every_frame_in_order_and_an_answer_in_the_form_it_came
     assert_eq!(
         seen,
         [
-            (Direction::Sent, ApiKey::API_VERSIONS, 5, 0),
-            (Direction::Received, ApiKey::API_VERSIONS, 0, 0),
-            (Direction::Sent, ApiKey::API_VERSIONS, 2, 1),
-            (Direction::Received, ApiKey::API_VERSIONS, 2, 1),
-            (Direction::Sent, ApiKey::METADATA, 9, 2),
-            (Direction::Received, ApiKey::METADATA, 9, 2),
+            (FrameDirection::Sent, ApiKey::API_VERSIONS, 5, 0),
+            (FrameDirection::Received, ApiKey::API_VERSIONS, 0, 0),
+            (FrameDirection::Sent, ApiKey::API_VERSIONS, 2, 1),
+            (FrameDirection::Received, ApiKey::API_VERSIONS, 2, 1),
+            (FrameDirection::Sent, ApiKey::METADATA, 9, 2),
+            (FrameDirection::Received, ApiKey::METADATA, 9, 2),
         ]
     );
     // size, API key, version, correlation id, client id, tags; then null topics, two flags, tags.

@@ -1,6 +1,6 @@
 use std::sync::OnceLock;
 
-use milena_schema::{Message, Parser, Spec, UnknownName};
+use milena_schema::{MessageSpec, Parser, Spec, UnknownName};
 use milena_wire::Error;
 
 /// What a blob can be.
@@ -84,7 +84,7 @@ impl Kind {
     ///
     /// # Errors
     /// Never in a released crate: the tests ask for all of them.
-    pub(super) fn message(self) -> Result<&'static Message, Error> {
+    pub(super) fn message(self) -> Result<&'static MessageSpec, Error> {
         let (spec, name) = match self {
             Self::Subscription => (Spec::kafka(), "ConsumerProtocolSubscription"),
             Self::Assignment => (Spec::kafka(), "ConsumerProtocolAssignment"),

@@ -112,7 +112,7 @@ impl Frame {
         Ok(body.decode()?)
     }
 
-    /// Shows the values of the body, as [`Message::scan`](milena_schema::Message::scan) does, in a small part of the time
+    /// Shows the values of the body, as [`MessageSpec::scan`](milena_schema::MessageSpec::scan) does, in a small part of the time
     /// that [`Frame::decode`] takes.
     ///
     /// # Errors

@@ -257,7 +257,7 @@ fn is_answered(frame: &Frame) -> bool {
 
         fn visit<R: Request>(self) -> bool {
             let body = self.0.bytes.slice(self.0.body..);
-            R::from_bytes(body, self.1).map_or(true, |request| request.is_answered())
+            R::from_bytes(body, self.1).map_or(true, |request| request.expects_response())
         }
     }
 

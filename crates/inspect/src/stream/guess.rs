@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Entity, Message, Spec, StructId, Type, UNKNOWN_TAGGED_FIELDS};
+use milena_schema::{Entity, MessageSpec, Spec, StructId, Type, UNKNOWN_TAGGED_FIELDS};
 use milena_wire::{Reader, VersionRange};
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub fn guess(frame: &Bytes) -> Vec<Guess> {
 }
 
 /// The body as JSON, if header and body take all bytes.
-fn whole(message: &Message, frame: &Bytes, version: i16, header: i16) -> Option<Value> {
+fn whole(message: &MessageSpec, frame: &Bytes, version: i16, header: i16) -> Option<Value> {
     let mut reader = Reader::new(frame.clone());
     reader.i32().ok()?;
     reader.unknown_tags(header >= 1).ok()?;
@@ -69,7 +69,7 @@ fn whole(message: &Message, frame: &Bytes, version: i16, header: i16) -> Option<
 }
 
 /// How much speaks for a reading, and why.
-fn weigh(message: &Message, json: &Value) -> (i32, Vec<String>) {
+fn weigh(message: &MessageSpec, json: &Value) -> (i32, Vec<String>) {
     let mut weight = 0;
     let mut reasons = vec!["no bytes are left over".to_owned()];
     let (mut known, mut unknown, mut far) = (0, 0, 0);
@@ -122,7 +122,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn structure(&mut self, message: &Message, id: StructId, json: &Value) {
+    fn structure(&mut self, message: &MessageSpec, id: StructId, json: &Value) {
         let Value::Object(map) = json else { return };
         for field in &message.structure(id).fields {
             if let Some(json) = map.get(&field.json_name) {
@@ -132,7 +132,7 @@ impl Seen {
         self.unknown_tags += map.get(UNKNOWN_TAGGED_FIELDS).and_then(Value::as_array).map_or(0, Vec::len);
     }
 
-    fn value(&mut self, message: &Message, ty: &Type, name: &str, json: &Value) {
+    fn value(&mut self, message: &MessageSpec, ty: &Type, name: &str, json: &Value) {
         match (ty, json) {
             (Type::Array(element), Value::Array(array)) => {
                 array.iter().for_each(|json| self.value(message, element, name, json));

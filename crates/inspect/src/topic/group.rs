@@ -3,13 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
-use milena_schema::Message;
+use milena_schema::MessageSpec;
 use serde_json::Value;
 
 use crate::blob::{Blob, Kind, read};
 
 /// The blobs of members in the value of a group, by their paths.
-pub(super) fn blobs(message: &Message, json: &Value) -> Vec<(String, Blob)> {
+pub(super) fn blobs(message: &MessageSpec, json: &Value) -> Vec<(String, Blob)> {
     let mut found = Vec::new();
     let mut look = |path: String, json: &Value, kind: Kind| {
         let bytes = json.as_str().and_then(|text| STANDARD.decode(text).ok()).filter(|bytes| !bytes.is_empty());
@@ -43,7 +43,7 @@ pub(super) fn blobs(message: &Message, json: &Value) -> Vec<(String, Blob)> {
 
 /// Redpanda repeats the version of a group in front of each of its members. Gives the bytes as Kafka would have them,
 /// without the version in front of all, if that is what they are.
-pub(super) fn without_member_versions(message: &Message, bytes: &Bytes, version: i16) -> Option<Bytes> {
+pub(super) fn without_member_versions(message: &MessageSpec, bytes: &Bytes, version: i16) -> Option<Bytes> {
     if message.name != "GroupMetadataValue" || message.is_flexible(version) {
         return None;
     }

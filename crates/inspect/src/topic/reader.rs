@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_schema::{Kind, Message, Spec};
+use milena_schema::{MessageKind, MessageSpec, Spec};
 use milena_wire::Reader as Cursor;
 
 use super::group;
@@ -59,21 +59,21 @@ impl Reader {
     fn coordinator(&self, key: Option<Bytes>, value: Option<Bytes>) -> TopicRecord {
         let mut notes = Vec::new();
         let kind = key.as_ref().and_then(number);
-        let layout = |of: Kind| kind.and_then(|kind| self.layouts(of, kind).next());
-        let name = layout(Kind::Key).map(|message| message.name.strip_suffix("Key").unwrap_or(&message.name));
-        let key = match (key, kind, layout(Kind::Key)) {
+        let layout = |of: MessageKind| kind.and_then(|kind| self.layouts(of, kind).next());
+        let name = layout(MessageKind::Key).map(|message| message.name.strip_suffix("Key").unwrap_or(&message.name));
+        let key = match (key, kind, layout(MessageKind::Key)) {
             (None, ..) => {
                 notes.push("the key is null, where the type of the record should be".to_owned());
                 Content::Null
             }
             (Some(bytes), None, _) => too_short(bytes, "a type"),
-            (Some(bytes), Some(kind), None) => unknown(bytes, self.unknown_type(kind.into(), Kind::Key)),
+            (Some(bytes), Some(kind), None) => unknown(bytes, self.unknown_type(kind.into(), MessageKind::Key)),
             // Up to Kafka 4.0 the number in front was called the version of the key; the bytes behind are the same.
             (Some(bytes), Some(kind), Some(message)) => {
                 read(bytes, message, message.versions.max(), 2, vec![("type", kind.into())])
             }
         };
-        let value = match (value, layout(Kind::Value)) {
+        let value = match (value, layout(MessageKind::Value)) {
             (None, _) => Content::Null,
             (Some(bytes), message) => match (number(&bytes), message) {
                 (None, _) => too_short(bytes, "a version"),
@@ -104,9 +104,9 @@ impl Reader {
     }
 
     /// Under the oldest type of an offset its value stood in any of the versions that the next type has.
-    fn value_layout(&self, message: &'static Message, version: i16) -> &'static Message {
+    fn value_layout(&self, message: &'static MessageSpec, version: i16) -> &'static MessageSpec {
         let next = message.key.map(|kind| kind + 1).filter(|_| message.name.starts_with("Legacy"));
-        let next = next.and_then(|kind| self.layouts(Kind::Value, kind).next());
+        let next = next.and_then(|kind| self.layouts(MessageKind::Value, kind).next());
         next.filter(|next| !message.versions.contains(version) && next.versions.contains(version)).unwrap_or(message)
     }
 
@@ -153,24 +153,24 @@ impl Reader {
         let version = i16::try_from(version).unwrap_or(i16::MAX);
         let mut first = None;
         // A number may have had two uses; the one that takes all bytes is meant.
-        for message in known.into_iter().flat_map(|kind| self.layouts(Kind::Metadata, kind)) {
+        for message in known.into_iter().flat_map(|kind| self.layouts(MessageKind::Metadata, kind)) {
             let content = read(bytes.clone(), message, version, base, prefix.clone());
             if content.is_whole() {
                 return content;
             }
             first.get_or_insert(content);
         }
-        first.unwrap_or_else(|| unknown(bytes, self.unknown_type(kind.into(), Kind::Metadata)))
+        first.unwrap_or_else(|| unknown(bytes, self.unknown_type(kind.into(), MessageKind::Metadata)))
     }
 
-    fn layouts(&self, of: Kind, kind: i16) -> impl Iterator<Item = &'static Message> {
+    fn layouts(&self, of: MessageKind, kind: i16) -> impl Iterator<Item = &'static MessageSpec> {
         let family = self.family;
         let fits =
-            move |message: &&Message| message.family == family && message.kind == of && message.key == Some(kind);
+            move |message: &&MessageSpec| message.family == family && message.kind == of && message.key == Some(kind);
         Spec::kafka().messages.iter().filter(fits)
     }
 
-    fn unknown_type(&self, kind: i64, of: Kind) -> String {
+    fn unknown_type(&self, kind: i64, of: MessageKind) -> String {
         let all = Spec::kafka().messages.iter().filter(|message| message.family == self.family && message.kind == of);
         match all.filter_map(|message| message.key).max() {
             Some(highest) if kind > highest.into() => {
@@ -188,7 +188,7 @@ fn number(bytes: &Bytes) -> Option<i16> {
 
 fn read(
     bytes: Bytes,
-    message: &'static Message,
+    message: &'static MessageSpec,
     version: i16,
     base: usize,
     prefix: Vec<(&'static str, i64)>,
@@ -202,7 +202,7 @@ fn read(
 
 /// The value of a group in the form of Redpanda, if that takes all of its bytes.
 fn redpanda(
-    message: &'static Message,
+    message: &'static MessageSpec,
     version: i16,
     prefix: Vec<(&'static str, i64)>,
     bytes: &Bytes,

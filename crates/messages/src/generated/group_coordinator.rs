@@ -39,7 +39,7 @@ pub mod legacy_offset_commit_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for LegacyOffsetCommitKey {
+    impl TypedRecord for LegacyOffsetCommitKey {
         const TYPE: i16 = 0;
     }
 }
@@ -81,7 +81,7 @@ pub mod legacy_offset_commit_value {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for LegacyOffsetCommitValue {
+    impl TypedRecord for LegacyOffsetCommitValue {
         const TYPE: i16 = 0;
     }
 }
@@ -123,7 +123,7 @@ pub mod offset_commit_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for OffsetCommitKey {
+    impl TypedRecord for OffsetCommitKey {
         const TYPE: i16 = 1;
     }
 }
@@ -205,7 +205,7 @@ pub mod offset_commit_value {
         const FLEXIBLE: VersionRange = VersionRange::from(4);
     }
 
-    impl Record for OffsetCommitValue {
+    impl TypedRecord for OffsetCommitValue {
         const TYPE: i16 = 1;
     }
 }
@@ -239,7 +239,7 @@ pub mod group_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for GroupMetadataKey {
+    impl TypedRecord for GroupMetadataKey {
         const TYPE: i16 = 2;
     }
 }
@@ -382,7 +382,7 @@ pub mod group_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(4);
     }
 
-    impl Record for GroupMetadataValue {
+    impl TypedRecord for GroupMetadataValue {
         const TYPE: i16 = 2;
     }
 }
@@ -416,7 +416,7 @@ pub mod consumer_group_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupMetadataKey {
+    impl TypedRecord for ConsumerGroupMetadataKey {
         const TYPE: i16 = 3;
     }
 }
@@ -465,7 +465,7 @@ pub mod consumer_group_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupMetadataValue {
+    impl TypedRecord for ConsumerGroupMetadataValue {
         const TYPE: i16 = 3;
     }
 }
@@ -499,7 +499,7 @@ pub mod consumer_group_partition_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupPartitionMetadataKey {
+    impl TypedRecord for ConsumerGroupPartitionMetadataKey {
         const TYPE: i16 = 4;
     }
 }
@@ -600,7 +600,7 @@ pub mod consumer_group_partition_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupPartitionMetadataValue {
+    impl TypedRecord for ConsumerGroupPartitionMetadataValue {
         const TYPE: i16 = 4;
     }
 }
@@ -638,7 +638,7 @@ pub mod consumer_group_member_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupMemberMetadataKey {
+    impl TypedRecord for ConsumerGroupMemberMetadataKey {
         const TYPE: i16 = 5;
     }
 }
@@ -788,7 +788,7 @@ pub mod consumer_group_member_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupMemberMetadataValue {
+    impl TypedRecord for ConsumerGroupMemberMetadataValue {
         const TYPE: i16 = 5;
     }
 }
@@ -822,7 +822,7 @@ pub mod consumer_group_target_assignment_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupTargetAssignmentMetadataKey {
+    impl TypedRecord for ConsumerGroupTargetAssignmentMetadataKey {
         const TYPE: i16 = 6;
     }
 }
@@ -871,7 +871,7 @@ pub mod consumer_group_target_assignment_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupTargetAssignmentMetadataValue {
+    impl TypedRecord for ConsumerGroupTargetAssignmentMetadataValue {
         const TYPE: i16 = 6;
     }
 }
@@ -909,7 +909,7 @@ pub mod consumer_group_target_assignment_member_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupTargetAssignmentMemberKey {
+    impl TypedRecord for ConsumerGroupTargetAssignmentMemberKey {
         const TYPE: i16 = 7;
     }
 }
@@ -974,7 +974,7 @@ pub mod consumer_group_target_assignment_member_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupTargetAssignmentMemberValue {
+    impl TypedRecord for ConsumerGroupTargetAssignmentMemberValue {
         const TYPE: i16 = 7;
     }
 }
@@ -1012,7 +1012,7 @@ pub mod consumer_group_current_member_assignment_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupCurrentMemberAssignmentKey {
+    impl TypedRecord for ConsumerGroupCurrentMemberAssignmentKey {
         const TYPE: i16 = 8;
     }
 }
@@ -1112,7 +1112,7 @@ pub mod consumer_group_current_member_assignment_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupCurrentMemberAssignmentValue {
+    impl TypedRecord for ConsumerGroupCurrentMemberAssignmentValue {
         const TYPE: i16 = 8;
     }
 }
@@ -1146,7 +1146,7 @@ pub mod share_group_partition_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupPartitionMetadataKey {
+    impl TypedRecord for ShareGroupPartitionMetadataKey {
         const TYPE: i16 = 9;
     }
 }
@@ -1247,7 +1247,7 @@ pub mod share_group_partition_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupPartitionMetadataValue {
+    impl TypedRecord for ShareGroupPartitionMetadataValue {
         const TYPE: i16 = 9;
     }
 }
@@ -1285,7 +1285,7 @@ pub mod share_group_member_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupMemberMetadataKey {
+    impl TypedRecord for ShareGroupMemberMetadataKey {
         const TYPE: i16 = 10;
     }
 }
@@ -1346,7 +1346,7 @@ pub mod share_group_member_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupMemberMetadataValue {
+    impl TypedRecord for ShareGroupMemberMetadataValue {
         const TYPE: i16 = 10;
     }
 }
@@ -1380,7 +1380,7 @@ pub mod share_group_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupMetadataKey {
+    impl TypedRecord for ShareGroupMetadataKey {
         const TYPE: i16 = 11;
     }
 }
@@ -1419,7 +1419,7 @@ pub mod share_group_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupMetadataValue {
+    impl TypedRecord for ShareGroupMetadataValue {
         const TYPE: i16 = 11;
     }
 }
@@ -1453,7 +1453,7 @@ pub mod share_group_target_assignment_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupTargetAssignmentMetadataKey {
+    impl TypedRecord for ShareGroupTargetAssignmentMetadataKey {
         const TYPE: i16 = 12;
     }
 }
@@ -1502,7 +1502,7 @@ pub mod share_group_target_assignment_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupTargetAssignmentMetadataValue {
+    impl TypedRecord for ShareGroupTargetAssignmentMetadataValue {
         const TYPE: i16 = 12;
     }
 }
@@ -1540,7 +1540,7 @@ pub mod share_group_target_assignment_member_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupTargetAssignmentMemberKey {
+    impl TypedRecord for ShareGroupTargetAssignmentMemberKey {
         const TYPE: i16 = 13;
     }
 }
@@ -1605,7 +1605,7 @@ pub mod share_group_target_assignment_member_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupTargetAssignmentMemberValue {
+    impl TypedRecord for ShareGroupTargetAssignmentMemberValue {
         const TYPE: i16 = 13;
     }
 }
@@ -1643,7 +1643,7 @@ pub mod share_group_current_member_assignment_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupCurrentMemberAssignmentKey {
+    impl TypedRecord for ShareGroupCurrentMemberAssignmentKey {
         const TYPE: i16 = 14;
     }
 }
@@ -1716,7 +1716,7 @@ pub mod share_group_current_member_assignment_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupCurrentMemberAssignmentValue {
+    impl TypedRecord for ShareGroupCurrentMemberAssignmentValue {
         const TYPE: i16 = 14;
     }
 }
@@ -1750,7 +1750,7 @@ pub mod share_group_state_partition_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareGroupStatePartitionMetadataKey {
+    impl TypedRecord for ShareGroupStatePartitionMetadataKey {
         const TYPE: i16 = 15;
     }
 }
@@ -1855,7 +1855,7 @@ pub mod share_group_state_partition_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareGroupStatePartitionMetadataValue {
+    impl TypedRecord for ShareGroupStatePartitionMetadataValue {
         const TYPE: i16 = 15;
     }
 }
@@ -1893,7 +1893,7 @@ pub mod consumer_group_regular_expression_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ConsumerGroupRegularExpressionKey {
+    impl TypedRecord for ConsumerGroupRegularExpressionKey {
         const TYPE: i16 = 16;
     }
 }
@@ -1936,7 +1936,7 @@ pub mod consumer_group_regular_expression_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConsumerGroupRegularExpressionValue {
+    impl TypedRecord for ConsumerGroupRegularExpressionValue {
         const TYPE: i16 = 16;
     }
 }
@@ -1970,7 +1970,7 @@ pub mod streams_group_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupMetadataKey {
+    impl TypedRecord for StreamsGroupMetadataKey {
         const TYPE: i16 = 17;
     }
 }
@@ -2081,7 +2081,7 @@ pub mod streams_group_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupMetadataValue {
+    impl TypedRecord for StreamsGroupMetadataValue {
         const TYPE: i16 = 17;
     }
 }
@@ -2119,7 +2119,7 @@ pub mod streams_group_member_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupMemberMetadataKey {
+    impl TypedRecord for StreamsGroupMemberMetadataKey {
         const TYPE: i16 = 19;
     }
 }
@@ -2259,7 +2259,7 @@ pub mod streams_group_member_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupMemberMetadataValue {
+    impl TypedRecord for StreamsGroupMemberMetadataValue {
         const TYPE: i16 = 19;
     }
 }
@@ -2293,7 +2293,7 @@ pub mod streams_group_target_assignment_metadata_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupTargetAssignmentMetadataKey {
+    impl TypedRecord for StreamsGroupTargetAssignmentMetadataKey {
         const TYPE: i16 = 20;
     }
 }
@@ -2342,7 +2342,7 @@ pub mod streams_group_target_assignment_metadata_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupTargetAssignmentMetadataValue {
+    impl TypedRecord for StreamsGroupTargetAssignmentMetadataValue {
         const TYPE: i16 = 20;
     }
 }
@@ -2380,7 +2380,7 @@ pub mod streams_group_target_assignment_member_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupTargetAssignmentMemberKey {
+    impl TypedRecord for StreamsGroupTargetAssignmentMemberKey {
         const TYPE: i16 = 21;
     }
 }
@@ -2453,7 +2453,7 @@ pub mod streams_group_target_assignment_member_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupTargetAssignmentMemberValue {
+    impl TypedRecord for StreamsGroupTargetAssignmentMemberValue {
         const TYPE: i16 = 21;
     }
 }
@@ -2491,7 +2491,7 @@ pub mod streams_group_current_member_assignment_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupCurrentMemberAssignmentKey {
+    impl TypedRecord for StreamsGroupCurrentMemberAssignmentKey {
         const TYPE: i16 = 22;
     }
 }
@@ -2607,7 +2607,7 @@ pub mod streams_group_current_member_assignment_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupCurrentMemberAssignmentValue {
+    impl TypedRecord for StreamsGroupCurrentMemberAssignmentValue {
         const TYPE: i16 = 22;
     }
 }
@@ -2641,7 +2641,7 @@ pub mod streams_group_topology_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for StreamsGroupTopologyKey {
+    impl TypedRecord for StreamsGroupTopologyKey {
         const TYPE: i16 = 23;
     }
 }
@@ -2824,7 +2824,7 @@ pub mod streams_group_topology_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for StreamsGroupTopologyValue {
+    impl TypedRecord for StreamsGroupTopologyValue {
         const TYPE: i16 = 23;
     }
 }

@@ -517,7 +517,7 @@ pub mod register_broker_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RegisterBrokerRecord {
+    impl TypedRecord for RegisterBrokerRecord {
         const TYPE: i16 = 0;
     }
 }
@@ -556,7 +556,7 @@ pub mod unregister_broker_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for UnregisterBrokerRecord {
+    impl TypedRecord for UnregisterBrokerRecord {
         const TYPE: i16 = 1;
     }
 }
@@ -597,7 +597,7 @@ pub mod topic_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for TopicRecord {
+    impl TypedRecord for TopicRecord {
         const TYPE: i16 = 2;
     }
 }
@@ -713,7 +713,7 @@ pub mod partition_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for PartitionRecord {
+    impl TypedRecord for PartitionRecord {
         const TYPE: i16 = 3;
     }
 }
@@ -774,7 +774,7 @@ pub mod config_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ConfigRecord {
+    impl TypedRecord for ConfigRecord {
         const TYPE: i16 = 4;
     }
 }
@@ -898,7 +898,7 @@ pub mod partition_change_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for PartitionChangeRecord {
+    impl TypedRecord for PartitionChangeRecord {
         const TYPE: i16 = 5;
     }
 }
@@ -972,7 +972,7 @@ pub mod access_control_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for AccessControlRecord {
+    impl TypedRecord for AccessControlRecord {
         const TYPE: i16 = 6;
     }
 }
@@ -1011,7 +1011,7 @@ pub mod fence_broker_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for FenceBrokerRecord {
+    impl TypedRecord for FenceBrokerRecord {
         const TYPE: i16 = 7;
     }
 }
@@ -1050,7 +1050,7 @@ pub mod unfence_broker_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for UnfenceBrokerRecord {
+    impl TypedRecord for UnfenceBrokerRecord {
         const TYPE: i16 = 8;
     }
 }
@@ -1087,7 +1087,7 @@ pub mod remove_topic_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoveTopicRecord {
+    impl TypedRecord for RemoveTopicRecord {
         const TYPE: i16 = 9;
     }
 }
@@ -1144,7 +1144,7 @@ pub mod delegation_token_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for DelegationTokenRecord {
+    impl TypedRecord for DelegationTokenRecord {
         const TYPE: i16 = 10;
     }
 }
@@ -1201,7 +1201,7 @@ pub mod user_scram_credential_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for UserScramCredentialRecord {
+    impl TypedRecord for UserScramCredentialRecord {
         const TYPE: i16 = 11;
     }
 }
@@ -1242,7 +1242,7 @@ pub mod feature_level_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for FeatureLevelRecord {
+    impl TypedRecord for FeatureLevelRecord {
         const TYPE: i16 = 12;
     }
 }
@@ -1327,7 +1327,7 @@ pub mod client_quota_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ClientQuotaRecord {
+    impl TypedRecord for ClientQuotaRecord {
         const TYPE: i16 = 14;
     }
 }
@@ -1405,7 +1405,7 @@ pub mod quota_record {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for QuotaRecord {
+    impl TypedRecord for QuotaRecord {
         const TYPE: i16 = 14;
     }
 }
@@ -1457,7 +1457,7 @@ pub mod producer_ids_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ProducerIdsRecord {
+    impl TypedRecord for ProducerIdsRecord {
         const TYPE: i16 = 15;
     }
 }
@@ -1494,7 +1494,7 @@ pub mod remove_feature_level_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoveFeatureLevelRecord {
+    impl TypedRecord for RemoveFeatureLevelRecord {
         const TYPE: i16 = 16;
     }
 }
@@ -1569,7 +1569,7 @@ pub mod broker_registration_change_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for BrokerRegistrationChangeRecord {
+    impl TypedRecord for BrokerRegistrationChangeRecord {
         const TYPE: i16 = 17;
     }
 }
@@ -1630,7 +1630,7 @@ pub mod access_control_entry_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for AccessControlEntryRecord {
+    impl TypedRecord for AccessControlEntryRecord {
         const TYPE: i16 = 18;
     }
 }
@@ -1667,7 +1667,7 @@ pub mod remove_access_control_entry_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoveAccessControlEntryRecord {
+    impl TypedRecord for RemoveAccessControlEntryRecord {
         const TYPE: i16 = 19;
     }
 }
@@ -1700,7 +1700,7 @@ pub mod no_op_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for NoOpRecord {
+    impl TypedRecord for NoOpRecord {
         const TYPE: i16 = 20;
     }
 }
@@ -1737,7 +1737,7 @@ pub mod zk_migration_state_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ZkMigrationStateRecord {
+    impl TypedRecord for ZkMigrationStateRecord {
         const TYPE: i16 = 21;
     }
 }
@@ -1778,7 +1778,7 @@ pub mod remove_user_scram_credential_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoveUserScramCredentialRecord {
+    impl TypedRecord for RemoveUserScramCredentialRecord {
         const TYPE: i16 = 22;
     }
 }
@@ -1823,7 +1823,7 @@ pub mod begin_transaction_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for BeginTransactionRecord {
+    impl TypedRecord for BeginTransactionRecord {
         const TYPE: i16 = 23;
     }
 }
@@ -1856,7 +1856,7 @@ pub mod end_transaction_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for EndTransactionRecord {
+    impl TypedRecord for EndTransactionRecord {
         const TYPE: i16 = 24;
     }
 }
@@ -1901,7 +1901,7 @@ pub mod abort_transaction_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for AbortTransactionRecord {
+    impl TypedRecord for AbortTransactionRecord {
         const TYPE: i16 = 25;
     }
 }
@@ -1938,7 +1938,7 @@ pub mod remove_delegation_token_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoveDelegationTokenRecord {
+    impl TypedRecord for RemoveDelegationTokenRecord {
         const TYPE: i16 = 26;
     }
 }
@@ -2051,7 +2051,7 @@ pub mod register_controller_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RegisterControllerRecord {
+    impl TypedRecord for RegisterControllerRecord {
         const TYPE: i16 = 27;
     }
 }
@@ -2088,7 +2088,7 @@ pub mod clear_elr_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ClearElrRecord {
+    impl TypedRecord for ClearElrRecord {
         const TYPE: i16 = 28;
     }
 }
@@ -2125,7 +2125,7 @@ pub mod unregister_controller_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for UnregisterControllerRecord {
+    impl TypedRecord for UnregisterControllerRecord {
         const TYPE: i16 = 29;
     }
 }

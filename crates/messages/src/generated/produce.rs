@@ -114,7 +114,7 @@ pub mod request {
         const API_KEY: ApiKey = ApiKey::PRODUCE;
         type Response = super::response::ProduceResponse;
 
-        fn is_answered(&self) -> bool {
+        fn expects_response(&self) -> bool {
             self.acks != 0
         }
     }

@@ -158,7 +158,7 @@ pub mod remote_log_segment_metadata_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoteLogSegmentMetadataRecord {
+    impl TypedRecord for RemoteLogSegmentMetadataRecord {
         const TYPE: i16 = 0;
     }
 }
@@ -267,7 +267,7 @@ pub mod remote_log_segment_metadata_update_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoteLogSegmentMetadataUpdateRecord {
+    impl TypedRecord for RemoteLogSegmentMetadataUpdateRecord {
         const TYPE: i16 = 1;
     }
 }
@@ -342,7 +342,7 @@ pub mod remote_partition_delete_metadata_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemotePartitionDeleteMetadataRecord {
+    impl TypedRecord for RemotePartitionDeleteMetadataRecord {
         const TYPE: i16 = 2;
     }
 }
@@ -443,7 +443,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for RemoteLogSegmentMetadataSnapshotRecord {
+    impl TypedRecord for RemoteLogSegmentMetadataSnapshotRecord {
         const TYPE: i16 = 3;
     }
 }

@@ -37,7 +37,7 @@ pub mod share_snapshot_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareSnapshotKey {
+    impl TypedRecord for ShareSnapshotKey {
         const TYPE: i16 = 0;
     }
 }
@@ -146,7 +146,7 @@ pub mod share_snapshot_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareSnapshotValue {
+    impl TypedRecord for ShareSnapshotValue {
         const TYPE: i16 = 0;
     }
 }
@@ -186,7 +186,7 @@ pub mod share_update_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for ShareUpdateKey {
+    impl TypedRecord for ShareUpdateKey {
         const TYPE: i16 = 1;
     }
 }
@@ -286,7 +286,7 @@ pub mod share_update_value {
         const FLEXIBLE: VersionRange = VersionRange::from(0);
     }
 
-    impl Record for ShareUpdateValue {
+    impl TypedRecord for ShareUpdateValue {
         const TYPE: i16 = 1;
     }
 }

@@ -31,7 +31,7 @@ pub mod transaction_log_key {
         const FLEXIBLE: VersionRange = VersionRange::NONE;
     }
 
-    impl Record for TransactionLogKey {
+    impl TypedRecord for TransactionLogKey {
         const TYPE: i16 = 0;
     }
 }
@@ -170,7 +170,7 @@ pub mod transaction_log_value {
         const FLEXIBLE: VersionRange = VersionRange::from(1);
     }
 
-    impl Record for TransactionLogValue {
+    impl TypedRecord for TransactionLogValue {
         const TYPE: i16 = 0;
     }
 }

@@ -6,15 +6,15 @@ use crate::read::batch::crc_of;
 /// to brokers before 0.11 message by message. [`MessageSetBuilder`](crate::MessageSetBuilder) fills them in for itself.
 ///
 /// ```
-/// use milena_records::Message;
+/// use milena_records::LegacyMessage;
 ///
 /// let mut bytes = Vec::new();
-/// Message { value: Some(b"hello"), ..Message::default() }.write(&mut bytes)?;
+/// LegacyMessage { value: Some(b"hello"), ..LegacyMessage::default() }.write(&mut bytes)?;
 /// assert_eq!(bytes.len(), 12 + 14 + 5);
 /// # Ok::<(), milena_records::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct LegacyMessage<'a> {
     /// The format: 0 or 1.
     pub magic: i8,
     /// The attribute bits.
@@ -29,7 +29,7 @@ pub struct Message<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-impl Message<'_> {
+impl LegacyMessage<'_> {
     /// Bytes that the entry takes, offset and size included.
     pub fn size(&self) -> usize {
         let part = |part: Option<&[u8]>| part.map_or(0, <[u8]>::len);

@@ -4,7 +4,7 @@ use crate::codec::Codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{LOG_APPEND_TIME, NONE, legacy};
 use crate::write::append::AsRecord;
-use crate::write::message::Message;
+use crate::write::message::LegacyMessage;
 
 /// Writes a message set of magic 0 or 1, plain or compressed inside of a wrapper: the formats of Kafka before 0.11.
 ///
@@ -155,7 +155,7 @@ impl MessageSetBuilder {
         }
         // Inside of a wrapper magic 1 counts from the base offset.
         let relative = self.magic == 1 && self.codec != Codec::None;
-        let message = Message {
+        let message = LegacyMessage {
             magic: self.magic,
             attributes: self.attributes(Codec::None),
             offset: if relative { offset.wrapping_sub(self.base_offset) } else { offset },
@@ -194,7 +194,7 @@ impl MessageSetBuilder {
         let mut value = Vec::new();
         self.codec.compress_into(&self.buf, self.level, self.magic, &mut value)?;
         let mut out = Vec::new();
-        let wrapper = Message {
+        let wrapper = LegacyMessage {
             magic: self.magic,
             attributes: self.attributes(self.codec),
             offset: self.next_offset - 1,

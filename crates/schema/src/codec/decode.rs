@@ -5,14 +5,14 @@ use serde_json::{Map, Number, Value};
 
 use super::UNKNOWN_TAGGED_FIELDS;
 use super::default::is_default;
-use crate::model::{Field, Message, Struct, StructId, Type};
+use crate::model::{Field, MessageSpec, StructId, StructSpec, Type};
 
 /// Is told what the decoder reads. Compiled in, so that listening to nothing costs nothing.
 pub(super) trait Trace {
     /// A field begins.
-    fn field(&mut self, message: &Message, field: &Field, start: usize);
+    fn field(&mut self, message: &MessageSpec, field: &Field, start: usize);
     /// An element of an array begins.
-    fn element(&mut self, message: &Message, ty: &Type, index: usize, start: usize);
+    fn element(&mut self, message: &MessageSpec, ty: &Type, index: usize, start: usize);
     /// What began last is read.
     fn done(&mut self, value: &Value, end: usize);
     /// An unknown tagged field begins, its tag and size being read.
@@ -26,9 +26,9 @@ pub(super) struct Quiet;
 
 impl Trace for Quiet {
     #[inline(always)]
-    fn field(&mut self, _: &Message, _: &Field, _: usize) {}
+    fn field(&mut self, _: &MessageSpec, _: &Field, _: usize) {}
     #[inline(always)]
-    fn element(&mut self, _: &Message, _: &Type, _: usize, _: usize) {}
+    fn element(&mut self, _: &MessageSpec, _: &Type, _: usize, _: usize) {}
     #[inline(always)]
     fn done(&mut self, _: &Value, _: usize) {}
     #[inline(always)]
@@ -47,14 +47,14 @@ const MEMBER: usize = size_of::<(u64, String, Value)>() + 24 + 16;
 const RESERVE: usize = 1024;
 
 pub(super) struct Decoder<'a, T> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     flexible: bool,
     pub(super) trace: T,
 }
 
 impl<'a, T: Trace> Decoder<'a, T> {
-    pub(super) fn new(message: &'a Message, version: i16, trace: T) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16, trace: T) -> Self {
         Self { message, version, flexible: message.is_flexible(version), trace }
     }
 
@@ -77,7 +77,7 @@ impl<'a, T: Trace> Decoder<'a, T> {
         Ok(Value::Object(map))
     }
 
-    fn tags(&mut self, reader: &mut Reader, structure: &'a Struct, map: &mut Map<String, Value>) -> Result<()> {
+    fn tags(&mut self, reader: &mut Reader, structure: &'a StructSpec, map: &mut Map<String, Value>) -> Result<()> {
         let mut found: Vec<(usize, Value)> = Vec::new();
         let unknown = reader.tags(|reader, tag| {
             let Some(index) = structure.fields.iter().position(|field| field.tag == Some(tag)) else {
@@ -109,7 +109,7 @@ impl<'a, T: Trace> Decoder<'a, T> {
     }
 
     /// Puts tagged fields, which come last on the wire, at their place in the order of the spec.
-    fn merge(&self, structure: &Struct, map: &mut Map<String, Value>, mut found: Vec<(usize, Value)>) {
+    fn merge(&self, structure: &StructSpec, map: &mut Map<String, Value>, mut found: Vec<(usize, Value)>) {
         let size = map.len() + found.len() + 1;
         let mut untagged = std::mem::replace(map, Map::with_capacity(size)).into_iter();
         for (index, field) in structure.fields.iter().enumerate() {
@@ -209,7 +209,7 @@ impl<'a, T: Trace> Decoder<'a, T> {
 }
 
 /// What one element costs at least; what it holds beyond that is backed by bytes of its own.
-pub(super) fn memory(message: &Message, version: i16, ty: &Type) -> usize {
+pub(super) fn memory(message: &MessageSpec, version: i16, ty: &Type) -> usize {
     VALUE
         + match ty {
             Type::Struct(id) => members(message, version, *id),
@@ -217,7 +217,7 @@ pub(super) fn memory(message: &Message, version: i16, ty: &Type) -> usize {
         }
 }
 
-fn members(message: &Message, version: i16, id: StructId) -> usize {
+fn members(message: &MessageSpec, version: i16, id: StructId) -> usize {
     let fields = message.structure(id).fields.iter();
     fields
         .filter(|field| field.tag.is_none() && field.versions.contains(version))

@@ -2,10 +2,10 @@ use milena_wire::Uuid;
 use serde_json::{Map, Value};
 
 use super::UNKNOWN_TAGGED_FIELDS;
-use crate::model::{Field, FieldDefault, Message, StructId, Type};
+use crate::model::{Field, FieldDefault, MessageSpec, StructId, Type};
 
 /// A struct with each untagged field of the version at its default.
-pub(super) fn structure(message: &Message, id: StructId, version: i16) -> Value {
+pub(super) fn structure(message: &MessageSpec, id: StructId, version: i16) -> Value {
     let mut map = Map::new();
     for field in &message.structure(id).fields {
         if field.tag.is_none() && field.versions.contains(version) {
@@ -40,7 +40,7 @@ pub(crate) fn value(field: &Field, version: i16) -> Value {
 }
 
 /// Whether a value is the default of its field. What is of the wrong type is not.
-pub(super) fn is_default(message: &Message, field: &Field, value: &Value) -> bool {
+pub(super) fn is_default(message: &MessageSpec, field: &Field, value: &Value) -> bool {
     match (&field.default, &field.ty) {
         (FieldDefault::Null, _) => value.is_null(),
         (FieldDefault::Number(number), Type::Bool) => value.as_bool() == Some(*number != 0),
@@ -61,7 +61,7 @@ pub(super) fn is_default(message: &Message, field: &Field, value: &Value) -> boo
 }
 
 /// Whether a struct is one of defaults, counting fields of all versions, as the `equals` of Kafka's classes does.
-fn all_default(message: &Message, id: StructId, map: &Map<String, Value>) -> bool {
+fn all_default(message: &MessageSpec, id: StructId, map: &Map<String, Value>) -> bool {
     let fields = &message.structure(id).fields;
     map.iter().all(|(name, value)| match fields.iter().find(|field| field.json_name == *name) {
         Some(field) => is_default(message, field, value),

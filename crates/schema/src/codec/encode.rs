@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 
 use super::UNKNOWN_TAGGED_FIELDS;
 use super::default::{self, is_default};
-use crate::model::{Field, Message, Struct, StructId, Type};
+use crate::model::{Field, MessageSpec, StructId, StructSpec, Type};
 use crate::spec::UnknownName;
 
 pub(super) struct Encoder<'a> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     flexible: bool,
 }
 
 impl<'a> Encoder<'a> {
-    pub(super) fn new(message: &'a Message, version: i16) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16) -> Self {
         Self { message, version, flexible: message.is_flexible(version) }
     }
 
@@ -73,7 +73,7 @@ impl<'a> Encoder<'a> {
     fn tags(
         &self,
         writer: &mut Writer,
-        structure: &Struct,
+        structure: &StructSpec,
         map: &Map<String, Value>,
         tagged: usize,
         unknown: &UnknownTags,
@@ -224,7 +224,7 @@ fn unknown_tag(value: &Value) -> Result<(u32, Bytes)> {
 
 /// The error about a name that no version of the struct has.
 #[cold]
-fn stranger(structure: &Struct, map: &Map<String, Value>) -> Error {
+fn stranger(structure: &StructSpec, map: &Map<String, Value>) -> Error {
     let names = || structure.fields.iter().map(|field| field.json_name.as_str());
     let name = map.keys().find(|key| *key != UNKNOWN_TAGGED_FIELDS && names().all(|name| name != *key));
     let name = name.map_or("", String::as_str);

@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use super::decode::base64_json;
 use super::default;
-use crate::model::{Entity, Field, FieldDefault, Message, Struct, StructId, Type};
+use crate::model::{Entity, Field, FieldDefault, MessageSpec, StructId, StructSpec, Type};
 
 /// One record, key `prague` and value `Dear Milena`, in each of the three formats; base64.
 const RECORDS: [&str; 3] = [
@@ -144,12 +144,12 @@ const BYTES: &[(&str, &[u8])] = &[
 
 /// Makes values that tell what a field is for. Nothing is random.
 pub(super) struct Exampler<'a> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
 }
 
 impl<'a> Exampler<'a> {
-    pub(super) fn new(message: &'a Message, version: i16) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16) -> Self {
         Self { message, version }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Exampler<'a> {
         )
     }
 
-    fn field(&self, owner: &Struct, field: &Field) -> Value {
+    fn field(&self, owner: &StructSpec, field: &Field) -> Value {
         // Errors and their texts are as when all went well; the text shows what null looks like.
         let nothing = field.json_name.ends_with("rrorMessage") && field.is_nullable(self.version);
         if nothing && field.tag.is_none() {
@@ -175,7 +175,7 @@ impl<'a> Exampler<'a> {
         value
     }
 
-    fn value(&self, owner: &Struct, field: &Field, ty: &Type) -> Value {
+    fn value(&self, owner: &StructSpec, field: &Field, ty: &Type) -> Value {
         let name = field.json_name.as_str();
         match ty {
             Type::Bool => default::value(field, self.version),
@@ -225,7 +225,7 @@ impl<'a> Exampler<'a> {
     }
 }
 
-fn text(owner: &Struct, field: &Field) -> &'static str {
+fn text(owner: &StructSpec, field: &Field) -> &'static str {
     match field.entity {
         Some(Entity::TopicName) if !field.json_name.contains("ink") => "letters",
         Some(Entity::GroupId) => "readers",

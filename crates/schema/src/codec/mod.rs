@@ -1,4 +1,4 @@
-//! Bytes to JSON and back, driven by the layout of a [`Message`]. [`Decoded`] describes the form.
+//! Bytes to JSON and back, driven by the layout of a [`MessageSpec`]. [`Decoded`] describes the form.
 
 mod decode;
 mod default;
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use milena_wire::{Error, Limits, Reader, Result, Writer};
 use serde_json::Value;
 
-use crate::model::{Field, Message, StructId};
+use crate::model::{Field, MessageSpec, StructId};
 
 pub(crate) use default::value as default_value;
 pub use note::{Annotated, Content, Note};
@@ -60,7 +60,7 @@ pub struct Decoded {
     pub leftover: usize,
 }
 
-impl Message {
+impl MessageSpec {
     /// Reads a message of that version from the start of `bytes`.
     ///
     /// As lenient as Kafka's own code: see [`Reader`]. Memory is bounded by [`JSON_LIMITS`].
@@ -88,7 +88,7 @@ impl Message {
     /// one's own. The default limits of a reader are those of typed messages and may be too tight for JSON.
     ///
     /// # Errors
-    /// As [`Message::decode`].
+    /// As [`MessageSpec::decode`].
     pub fn decode_from(&self, reader: &mut Reader, version: i16) -> Result<Value> {
         self.check_version(version)?;
         let mut decoder = decode::Decoder::new(self, version, decode::Quiet);
@@ -97,7 +97,7 @@ impl Message {
 
     /// Walks over a message of that version at the start of `bytes` and shows each value that is a number, text, an id
     /// or bytes, in the order of the wire, with its field. Nulls and floats are passed over. Takes no memory, and a small
-    /// part of the time of [`Message::decode`]. Gives the count of bytes behind the message.
+    /// part of the time of [`MessageSpec::decode`]. Gives the count of bytes behind the message.
     ///
     /// ```
     /// use milena_schema::{Scalar, Spec};
@@ -114,7 +114,7 @@ impl Message {
     /// ```
     ///
     /// # Errors
-    /// As [`Message::decode`]; what was shown before the error was there.
+    /// As [`MessageSpec::decode`]; what was shown before the error was there.
     pub fn scan<'a>(&'a self, bytes: Bytes, version: i16, see: impl FnMut(&'a Field, Scalar)) -> Result<usize> {
         self.check_version(version)?;
         let mut reader = Reader::with_limits(bytes, JSON_LIMITS);
@@ -123,7 +123,7 @@ impl Message {
         Ok(reader.remaining())
     }
 
-    /// Writes the JSON of [`Message::decode`] as text behind what `out` holds, in a small part of the time that it takes
+    /// Writes the JSON of [`MessageSpec::decode`] as text behind what `out` holds, in a small part of the time that it takes
     /// to build and print values. Gives the count of bytes behind the message.
     ///
     /// ```
@@ -137,7 +137,7 @@ impl Message {
     /// ```
     ///
     /// # Errors
-    /// As [`Message::decode`]; `out` is then as it was.
+    /// As [`MessageSpec::decode`]; `out` is then as it was.
     pub fn write_json(&self, bytes: Bytes, version: i16, out: &mut Vec<u8>) -> Result<usize> {
         self.check_version(version)?;
         let before = out.len();
@@ -184,7 +184,7 @@ impl Message {
     /// Writes behind what `writer` already holds: for a body behind its header.
     ///
     /// # Errors
-    /// As [`Message::encode`]; what was written before the error stays.
+    /// As [`MessageSpec::encode`]; what was written before the error stays.
     pub fn encode_into(&self, writer: &mut Writer, json: &Value, version: i16) -> Result<()> {
         self.check_version(version)?;
         encode::Encoder::new(self, version).structure(writer, StructId::ROOT, json).map_err(|error| self.named(error))

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::{Decoder, Trace, base64_json};
 use super::{Decoded, JSON_LIMITS, UNKNOWN_TAGGED_FIELDS};
-use crate::model::{Entity, Field, Message, StructId, Type};
+use crate::model::{Entity, Field, MessageSpec, StructId, Type};
 
 /// A message and the bytes that each of its parts came from.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl Note {
     }
 }
 
-pub(super) fn annotate(message: &Message, bytes: Bytes, version: i16) -> Annotated {
+pub(super) fn annotate(message: &MessageSpec, bytes: Bytes, version: i16) -> Annotated {
     if let Err(error) = message.check_version(version) {
         return Annotated { notes: Vec::new(), outcome: Err(error) };
     }
@@ -138,7 +138,7 @@ impl Notes {
 }
 
 impl Trace for Notes {
-    fn field(&mut self, message: &Message, field: &Field, start: usize) {
+    fn field(&mut self, message: &MessageSpec, field: &Field, start: usize) {
         let mut ty = field.ty.text(message);
         if field.nullable.contains(self.version) {
             ty.push('?');
@@ -146,7 +146,7 @@ impl Trace for Notes {
         self.begin(&field.json_name, ty, field.tag, field.entity, start);
     }
 
-    fn element(&mut self, message: &Message, ty: &Type, index: usize, start: usize) {
+    fn element(&mut self, message: &MessageSpec, ty: &Type, index: usize, start: usize) {
         // An entity on an array is that of its elements.
         let entity = self.open.last().and_then(|(array, _)| self.notes[*array].entity);
         self.begin(&format!("[{index}]"), ty.text(message), None, entity, start);

@@ -4,19 +4,19 @@ use serde_json::{Map, Value};
 use super::UNKNOWN_TAGGED_FIELDS;
 use super::decode::{base64_json, unknown_json};
 use super::default::is_default;
-use crate::model::{Field, Message, StructId, Type};
+use crate::model::{Field, MessageSpec, StructId, Type};
 
 /// Far above the tags that any struct defines, so that later versions of the spec do not come to know it.
 const UNKNOWN_TAG: u32 = 10_000;
 
 pub(super) struct Sampler<'a> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     state: u64,
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(message: &'a Message, version: i16, seed: u64) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16, seed: u64) -> Self {
         Self { message, version, state: seed }
     }
 

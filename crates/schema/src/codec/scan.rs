@@ -1,9 +1,9 @@
 use bytes::Bytes;
 use milena_wire::{ByteString, Error, Reader, Result, UnknownTags, Uuid, counted};
 
-use crate::model::{Field, Message, Struct, StructId, Type};
+use crate::model::{Field, MessageSpec, StructId, StructSpec, Type};
 
-/// A value that a message holds, as [`Message::scan`] shows it.
+/// A value that a message holds, as [`MessageSpec::scan`] shows it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scalar {
@@ -28,9 +28,9 @@ pub(super) trait Visit<'a> {
         0
     }
     /// A field of the struct begins, told by its place in the struct.
-    fn member(&mut self, _structure: &'a Struct, _index: usize) {}
+    fn member(&mut self, _structure: &'a StructSpec, _index: usize) {}
     /// The struct is read.
-    fn end(&mut self, _begun: usize, _structure: &'a Struct, _unknown: &UnknownTags) {}
+    fn end(&mut self, _begun: usize, _structure: &'a StructSpec, _unknown: &UnknownTags) {}
     /// An array begins.
     fn open(&mut self) {}
     /// An element of the array begins.
@@ -58,14 +58,14 @@ impl<'a, F: FnMut(&'a Field, Scalar)> Visit<'a> for See<F> {
 
 /// Walks over a message without building anything itself.
 pub(super) struct Scanner<'a, V> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     flexible: bool,
     visit: V,
 }
 
 impl<'a, V: Visit<'a>> Scanner<'a, V> {
-    pub(super) fn new(message: &'a Message, version: i16, visit: V) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16, visit: V) -> Self {
         Self { message, version, flexible: message.is_flexible(version), visit }
     }
 
@@ -85,7 +85,7 @@ impl<'a, V: Visit<'a>> Scanner<'a, V> {
         Ok(())
     }
 
-    fn tags(&mut self, reader: &mut Reader, structure: &'a Struct) -> Result<UnknownTags> {
+    fn tags(&mut self, reader: &mut Reader, structure: &'a StructSpec) -> Result<UnknownTags> {
         reader.tags(|reader, tag| {
             let Some(index) = structure.fields.iter().position(|field| field.tag == Some(tag)) else {
                 return Ok(false);
@@ -97,7 +97,7 @@ impl<'a, V: Visit<'a>> Scanner<'a, V> {
         })
     }
 
-    fn field(&mut self, reader: &mut Reader, structure: &'a Struct, index: usize) -> Result<()> {
+    fn field(&mut self, reader: &mut Reader, structure: &'a StructSpec, index: usize) -> Result<()> {
         let field = &structure.fields[index];
         self.visit.member(structure, index);
         self.value(reader, field).map_err(|error| error.within(field.json_name.clone()))

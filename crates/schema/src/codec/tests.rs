@@ -4,10 +4,10 @@ use serde_json::Value;
 use super::decode::memory;
 use super::*;
 use crate::Spec;
-use crate::model::{Struct, Type};
+use crate::model::{StructSpec, Type};
 
 /// The fewest bytes that a value of this type takes.
-fn least(message: &Message, ty: &Type, version: i16) -> usize {
+fn least(message: &MessageSpec, ty: &Type, version: i16) -> usize {
     let flexible = message.is_flexible(version);
     match ty {
         Type::Bool | Type::Int8 => 1,
@@ -37,7 +37,7 @@ fn the_limits_refuse_no_array_whose_bytes_are_there() {
     let mut highest = 0;
     for message in &Spec::kafka().messages {
         for version in message.versions.iter() {
-            let present = |structure: &&Struct| structure.versions.contains(version);
+            let present = |structure: &&StructSpec| structure.versions.contains(version);
             for field in message.structs.iter().filter(present).flat_map(|structure| &structure.fields) {
                 let Type::Array(element) = &field.ty else { continue };
                 if field.versions.contains(version) {

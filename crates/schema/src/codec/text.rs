@@ -9,11 +9,11 @@ use super::UNKNOWN_TAGGED_FIELDS;
 use super::decode::{float_json, memory, unknown_json};
 use super::default::is_default;
 use super::scan::{Scalar, Visit};
-use crate::model::{Field, Message, Struct, Type};
+use crate::model::{Field, MessageSpec, StructSpec, Type};
 
 /// Writes what it is told as JSON. Writing to a `Vec` cannot fail, so the results of that are passed over.
 pub(super) struct Text<'a, 'o> {
-    message: &'a Message,
+    message: &'a MessageSpec,
     version: i16,
     out: &'o mut Vec<u8>,
     /// The members of all structs that are not at their end yet.
@@ -28,7 +28,7 @@ struct Member {
 }
 
 impl<'a, 'o> Text<'a, 'o> {
-    pub(super) fn new(message: &'a Message, version: i16, out: &'o mut Vec<u8>) -> Self {
+    pub(super) fn new(message: &'a MessageSpec, version: i16, out: &'o mut Vec<u8>) -> Self {
         Self { message, version, out, members: Vec::new() }
     }
 
@@ -53,7 +53,7 @@ impl<'a, 'o> Text<'a, 'o> {
 
     /// Puts tagged fields, which come last on the wire, at their place in the order of the spec, but for those that have
     /// their default. As in Kafka, the last of several counts.
-    fn arrange(&mut self, begun: usize, structure: &Struct) {
+    fn arrange(&mut self, begun: usize, structure: &StructSpec) {
         let members = &self.members[begun..];
         let Some(first) = members.first() else { return };
         let ends = members.iter().skip(1).map(|next| next.name - 1).chain([self.out.len()]);
@@ -97,7 +97,7 @@ impl<'a> Visit<'a> for Text<'a, '_> {
         self.members.len()
     }
 
-    fn member(&mut self, structure: &'a Struct, index: usize) {
+    fn member(&mut self, structure: &'a StructSpec, index: usize) {
         self.separate();
         let name = self.out.len();
         self.out.push(b'"');
@@ -106,7 +106,7 @@ impl<'a> Visit<'a> for Text<'a, '_> {
         self.members.push(Member { index, name, value: self.out.len() });
     }
 
-    fn end(&mut self, begun: usize, structure: &'a Struct, unknown: &UnknownTags) {
+    fn end(&mut self, begun: usize, structure: &'a StructSpec, unknown: &UnknownTags) {
         // Only tagged fields are not where they belong, and they come last.
         if self.members[begun..].last().is_some_and(|last| structure.fields[last.index].tag.is_some()) {
             self.arrange(begun, structure);

@@ -7,11 +7,11 @@ mod refusals;
 mod versions;
 
 use bytes::Bytes;
-use milena_schema::{Content, LayoutField, Message, Scalar, Spec, Type, UNKNOWN_TAGGED_FIELDS};
+use milena_schema::{Content, LayoutField, MessageSpec, Scalar, Spec, Type, UNKNOWN_TAGGED_FIELDS};
 use milena_wire::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-fn message(name: &str) -> &'static Message {
+fn message(name: &str) -> &'static MessageSpec {
     Spec::kafka().message(name).expect(name)
 }
 

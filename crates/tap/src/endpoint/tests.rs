@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The structs of a message that have a field by whose name it is a host or a port, and those fields' versions.
-fn with_hosts(message: &Message) -> Vec<(StructId, VersionRange)> {
+fn with_hosts(message: &MessageSpec) -> Vec<(StructId, VersionRange)> {
     let named = |field: &&Field| {
         let name = field.name.to_lowercase();
         // ClientHost is where a client is seen to be.
@@ -24,7 +24,7 @@ fn with_hosts(message: &Message) -> Vec<(StructId, VersionRange)> {
 }
 
 /// The id of a struct by its place, which only fields that use it give away.
-fn message_id(message: &Message, index: usize) -> StructId {
+fn message_id(message: &MessageSpec, index: usize) -> StructId {
     let fields = message.structs.iter().flat_map(|structure| &structure.fields);
     let ids = fields.filter_map(|field| field.ty.struct_id()).chain([StructId::ROOT]);
     ids.into_iter().find(|id| id.index() == index).unwrap()
@@ -34,7 +34,7 @@ fn message_id(message: &Message, index: usize) -> StructId {
 fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
     let mut left = BTreeSet::new();
     let mut handled = 0;
-    for message in Spec::kafka().messages.iter().filter(|message| message.kind == Kind::Response) {
+    for message in Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response) {
         for (id, versions) in with_hosts(message) {
             let name = &message.structure(id).name;
             if LEFT_ALONE.iter().any(|(message_name, inner, _)| message_name == &message.name && inner == name) {
@@ -60,14 +60,14 @@ fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
 
 #[test]
 fn the_list_of_requests_with_hosts_is_complete() {
-    let requests = Spec::kafka().messages.iter().filter(|message| message.kind == Kind::Request);
+    let requests = Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Request);
     let found: BTreeSet<&str> =
         requests.filter(|message| !with_hosts(message).is_empty()).map(|message| message.name.as_str()).collect();
     assert_eq!(found, REQUESTS_WITH_HOSTS.iter().copied().collect());
 }
 
 /// Moves every endpoint of an answer in JSON, as the proxy should in bytes.
-fn moved(message: &Message, id: StructId, json: &mut Value) -> usize {
+fn moved(message: &MessageSpec, id: StructId, json: &mut Value) -> usize {
     let mut count = 0;
     for field in &message.structure(id).fields {
         let Some(inner) = field.ty.struct_id() else { continue };
@@ -98,7 +98,7 @@ fn local(host: &str, port: i32) -> (String, u16) {
 #[test]
 fn an_answer_changes_in_hosts_and_ports_and_in_nothing_else() {
     let mut moves = 0;
-    for message in Spec::kafka().messages.iter().filter(|message| message.kind == Kind::Response) {
+    for message in Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response) {
         let api = ApiKey(message.key.unwrap());
         for (version, seed) in message.versions.iter().flat_map(|version| (0..4).map(move |seed| (version, seed))) {
             // The samples have unknown tagged fields in every struct.

@@ -81,7 +81,7 @@ fn elements_are_named_as_in_the_request_whatever_the_fields_are_called() {
     assert_eq!(result["topicResults"], json!([{ "name": "letters", "resultsByPartition": [partition] }]));
 }
 
-fn count(message: &Message, id: StructId, json: &Value) -> usize {
+fn count(message: &MessageSpec, id: StructId, json: &Value) -> usize {
     let mut found = 0;
     for field in &message.structure(id).fields {
         let Some(json) = json.get(&field.json_name) else { continue };

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use milena_messages::{ErrorCode, MessageVisitor, visit_message};
-use milena_schema::{Api, Message, Spec, UnknownName};
+use milena_schema::{Api, MessageSpec, Spec, UnknownName};
 use milena_wire::{Error, ErrorKind, Result, VersionRange};
 
 use super::line::Line;
@@ -79,7 +79,7 @@ fn leftover(answer: &mut Vec<u8>, bytes: usize) {
 }
 
 /// The message and version that a line names.
-fn message(line: &Line) -> Result<(&'static Message, i16)> {
+fn message(line: &Line) -> Result<(&'static MessageSpec, i16)> {
     let message = Spec::kafka().message(&line.text("message")?).map_err(unknown)?;
     Ok((message, version(line, "version", &message.name, message.versions)?))
 }
@@ -110,7 +110,7 @@ fn version(line: &Line, member: &str, what: &str, valid: VersionRange) -> Result
     Err(Error::new(ErrorKind::UnsupportedVersion, message).within(what.to_owned()))
 }
 
-fn typed<V: MessageVisitor>(message: &Message, visitor: V) -> Result<V::Output> {
+fn typed<V: MessageVisitor>(message: &MessageSpec, visitor: V) -> Result<V::Output> {
     let missing = || Error::new(ErrorKind::UnknownMessage, format!("no struct for `{}`", message.name));
     visit_message(&message.name, visitor).ok_or_else(missing)
 }

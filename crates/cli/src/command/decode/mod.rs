@@ -19,7 +19,7 @@ use milena_inspect::stream::Assume;
 use milena_inspect::text;
 use milena_inspect::{Part, text::Form};
 use milena_messages::ApiKey;
-use milena_schema::Message;
+use milena_schema::MessageSpec;
 
 use super::subject::{Shape, Subject, blob_kind, check_version};
 use crate::failure::{Failure, Result};
@@ -157,7 +157,7 @@ struct View {
 
 /// What the caller said of the bytes beside their kind.
 struct Told {
-    message: Option<(&'static Message, i16)>,
+    message: Option<(&'static MessageSpec, i16)>,
     frames: Assume,
     style: Style,
 }

@@ -1,4 +1,4 @@
-use milena_schema::{Message, Spec};
+use milena_schema::{MessageSpec, Spec};
 use serde_json::{Map, Value, json};
 
 use crate::example::{Example, Role};
@@ -9,7 +9,7 @@ use crate::table::Table;
 const HEX_BYTES: usize = 8;
 
 /// An example in columns.
-pub(super) fn text(message: &Message, version: i16) -> Result<String> {
+pub(super) fn text(message: &MessageSpec, version: i16) -> Result<String> {
     let example = example(message, version)?;
     let mut table = Table::new(&[">BYTES", "HEX", "FIELD", "TYPE", "VALUE"]);
     for line in &example.lines {
@@ -33,7 +33,7 @@ pub(super) fn text(message: &Message, version: i16) -> Result<String> {
 }
 
 /// An object with `message` and `version`, and what [`Example::to_json`] gives.
-pub(super) fn to_json(message: &Message, version: i16) -> Result<Value> {
+pub(super) fn to_json(message: &MessageSpec, version: i16) -> Result<Value> {
     let mut json = Map::new();
     json.insert("message".to_owned(), json!(message.name));
     json.insert("version".to_owned(), json!(version));
@@ -43,6 +43,6 @@ pub(super) fn to_json(message: &Message, version: i16) -> Result<Value> {
     Ok(Value::Object(json))
 }
 
-fn example(message: &Message, version: i16) -> Result<Example> {
+fn example(message: &MessageSpec, version: i16) -> Result<Example> {
     Example::of(Spec::kafka(), message, version).map_err(Failure::failed)
 }

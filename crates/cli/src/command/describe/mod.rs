@@ -2,7 +2,7 @@ mod bytes;
 mod tree;
 
 use clap::Args;
-use milena_schema::{Message, Spec};
+use milena_schema::{MessageSpec, Spec};
 use serde_json::Value;
 
 use super::subject::{self, check_version};
@@ -105,7 +105,7 @@ impl Describe {
 }
 
 /// The message of that name, or the two of the API of that name.
-fn find(name: &str) -> Result<Vec<&'static Message>> {
+fn find(name: &str) -> Result<Vec<&'static MessageSpec>> {
     let spec = Spec::kafka();
     let unknown = match subject::message(name) {
         Ok(message) => return Ok(vec![message]),

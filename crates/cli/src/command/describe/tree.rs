@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use milena_schema::{Field, FieldDefault, Kind, LayoutDiff, Message, Spec, StructId};
+use milena_schema::{Field, FieldDefault, LayoutDiff, MessageKind, MessageSpec, Spec, StructId};
 use milena_wire::VersionRange;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::output::terminal_width;
 use crate::table::{Table, wrap};
 
 /// A message as a tree; of all versions when none is given.
-pub(super) fn text(message: &Message, version: Option<i16>) -> String {
+pub(super) fn text(message: &MessageSpec, version: Option<i16>) -> String {
     let mut text = title(message);
     let width = terminal_width();
     if !message.doc.is_empty() {
@@ -44,10 +44,10 @@ pub(super) fn text(message: &Message, version: Option<i16>) -> String {
 }
 
 /// Headers and releases of one version, or of all.
-fn history(message: &Message, version: Option<i16>) -> String {
+fn history(message: &MessageSpec, version: Option<i16>) -> String {
     let eras = eras_of(message, version);
     let header = |era: &Era| match (era.headers, message.kind) {
-        (Some((request, _)), Kind::Request) => request.to_string(),
+        (Some((request, _)), MessageKind::Request) => request.to_string(),
         (Some((_, response)), _) => response.to_string(),
         (None, _) => String::new(),
     };
@@ -67,11 +67,11 @@ fn history(message: &Message, version: Option<i16>) -> String {
 }
 
 /// Headers and releases of one version, or of all, as an array of [`Era::to_json`].
-pub(super) fn history_json(message: &Message, version: Option<i16>) -> Value {
+pub(super) fn history_json(message: &MessageSpec, version: Option<i16>) -> Value {
     eras_of(message, version).iter().map(Era::to_json).collect()
 }
 
-fn eras_of(message: &Message, version: Option<i16>) -> Vec<Era> {
+fn eras_of(message: &MessageSpec, version: Option<i16>) -> Vec<Era> {
     let mut eras = eras(Spec::kafka(), message);
     if let Some(version) = version {
         eras.retain(|era| era.versions.contains(version));
@@ -82,7 +82,7 @@ fn eras_of(message: &Message, version: Option<i16>) -> Vec<Era> {
     eras
 }
 
-fn title(message: &Message) -> String {
+fn title(message: &MessageSpec) -> String {
     let mut title = format!("{}: {}", message.name, message.kind);
     if let Some(api) = api_of(Spec::kafka(), message) {
         let _ = write!(title, " of {}, API key {}", api.name, api.key);
@@ -104,7 +104,7 @@ struct Line<'a> {
     doc: &'a str,
 }
 
-fn collect<'a>(message: &'a Message, id: StructId, version: Option<i16>, depth: usize, lines: &mut Vec<Line<'a>>) {
+fn collect<'a>(message: &'a MessageSpec, id: StructId, version: Option<i16>, depth: usize, lines: &mut Vec<Line<'a>>) {
     let present = |field: &&Field| match version {
         Some(version) => field.versions.contains(version),
         None => !field.versions.intersect(message.versions).is_empty(),
@@ -158,7 +158,7 @@ pub(super) fn diff(diff: &LayoutDiff) -> String {
 }
 
 /// A message with the fields of all versions.
-pub(super) fn to_json(message: &Message) -> Value {
+pub(super) fn to_json(message: &MessageSpec) -> Value {
     json!({
         "message": message.name,
         "kind": message.kind.name(),
@@ -172,11 +172,11 @@ pub(super) fn to_json(message: &Message) -> Value {
     })
 }
 
-fn fields_json(message: &Message, id: StructId) -> Value {
+fn fields_json(message: &MessageSpec, id: StructId) -> Value {
     message.structure(id).fields.iter().map(|field| field_json(message, field)).collect()
 }
 
-fn field_json(message: &Message, field: &Field) -> Value {
+fn field_json(message: &MessageSpec, field: &Field) -> Value {
     let mut map = Map::new();
     let mut set = |name: &str, value: Value| map.insert(name.to_owned(), value);
     set("name", json!(field.name));

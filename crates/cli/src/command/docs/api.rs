@@ -1,6 +1,6 @@
 //! The page of an API.
 
-use milena_schema::{Api, Kind, Message, Since};
+use milena_schema::{Api, MessageKind, MessageSpec, Since};
 use milena_wire::VersionRange;
 
 use super::html::{esc, put};
@@ -10,7 +10,7 @@ use crate::history::api_of;
 use crate::mention::kips_of;
 
 pub(super) fn page(site: &Site<'_>, api: &Api) -> String {
-    let messages: Vec<&Message> = site
+    let messages: Vec<&MessageSpec> = site
         .spec
         .messages
         .iter()
@@ -18,7 +18,7 @@ pub(super) fn page(site: &Site<'_>, api: &Api) -> String {
         .collect();
     let mut out = String::new();
     put!(out, "<p class=\"kind\">API key {}</p>\n<h1>{}</h1>\n", api.key, esc(&api.name));
-    if let Some(request) = messages.iter().find(|message| message.kind == Kind::Request) {
+    if let Some(request) = messages.iter().find(|message| message.kind == MessageKind::Request) {
         put!(out, "<p class=\"lead\">{}</p>\n", site.prose(&request.doc));
     }
     facts(&mut out, site, api, &messages);
@@ -39,7 +39,7 @@ pub(super) fn page(site: &Site<'_>, api: &Api) -> String {
     site.page(&api.name, "index.html", &out)
 }
 
-fn facts(out: &mut String, site: &Site<'_>, api: &Api, messages: &[&Message]) {
+fn facts(out: &mut String, site: &Site<'_>, api: &Api, messages: &[&MessageSpec]) {
     out.push_str("<dl class=\"facts\">\n");
     let mut fact = |name: &str, value: String| put!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>\n");
     fact("Versions", api.versions.to_string());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use milena_records::{BatchBuilder, Message, Record, Result as RecordsResult};
+use milena_records::{BatchBuilder, LegacyMessage, Record, Result as RecordsResult};
 use milena_wire::{Reader, Result};
 
 use super::html::put;
@@ -102,7 +102,7 @@ pub(super) fn message(magic: i8) -> Option<Example> {
     let key = Some(&b"prague"[..]);
     let value = Some(&b"Dear Milena"[..]);
     let mut bytes = Vec::new();
-    Message { magic, timestamp: NOW, key, value, ..Message::default() }.write(&mut bytes).ok()?;
+    LegacyMessage { magic, timestamp: NOW, key, value, ..LegacyMessage::default() }.write(&mut bytes).ok()?;
     let mut walk = Walk::new(bytes.into());
     walk.title("Message");
     walk.fixed(if magic == 0 { &MESSAGE[..5] } else { MESSAGE }).ok()?;

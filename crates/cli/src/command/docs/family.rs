@@ -1,13 +1,13 @@
 //! Messages that are of no API: what lies in records, files and headers.
 
-use milena_schema::{Kind, Message};
+use milena_schema::{MessageKind, MessageSpec};
 
 use super::html::{esc, put};
 use super::message;
 use super::site::{Site, families, family_file, family_title};
 use crate::history::api_of;
 
-fn messages<'a>(site: &Site<'a>, family: &'a str) -> impl Iterator<Item = &'a Message> {
+fn messages<'a>(site: &Site<'a>, family: &'a str) -> impl Iterator<Item = &'a MessageSpec> {
     let spec = site.spec;
     spec.messages.iter().filter(move |message| message.family == family && api_of(spec, message).is_none())
 }
@@ -37,14 +37,14 @@ pub(super) fn page(site: &Site<'_>, family: &str) -> String {
 }
 
 /// The same in a list.
-fn short(message: &Message) -> String {
+fn short(message: &MessageSpec) -> String {
     message.key.map_or(String::new(), |key| format!(" <span class=\"quiet\">{key}</span>"))
 }
 
-fn number(message: &Message) -> String {
+fn number(message: &MessageSpec) -> String {
     match (message.kind, message.key) {
-        (Kind::Key | Kind::Value, Some(key)) => format!(", {} of type {key}", message.kind),
-        (Kind::Metadata, Some(key)) => format!(", type {key}"),
+        (MessageKind::Key | MessageKind::Value, Some(key)) => format!(", {} of type {key}", message.kind),
+        (MessageKind::Metadata, Some(key)) => format!(", type {key}"),
         _ => String::new(),
     }
 }
@@ -95,7 +95,9 @@ pub(super) fn overview(site: &Site<'_>) -> String {
             "<h2><a href=\"{file}\">{}</a></h2>\n<table class=\"list\">\n<thead><tr>",
             esc(&family_title(family))
         );
-        out.push_str("<th>Message</th><th>Kind</th><th>Versions</th><th>What it is for</th></tr></thead>\n<tbody>\n");
+        out.push_str(
+            "<th>MessageSpec</th><th>MessageKind</th><th>Versions</th><th>What it is for</th></tr></thead>\n<tbody>\n",
+        );
         for message in messages(site, family) {
             let kind = match message.key {
                 Some(key) => format!("{} {key}", message.kind),

@@ -1,6 +1,6 @@
 //! What a page says about one message: its fields, each of its versions, an example.
 
-use milena_schema::{ChangeKind, Kind, LayoutField, Message, StructId};
+use milena_schema::{ChangeKind, LayoutField, MessageKind, MessageSpec, StructId};
 
 use super::html::{esc, put};
 use super::site::Site;
@@ -9,12 +9,12 @@ use crate::field::{attributes, clip, ty};
 use crate::history::{Era, eras};
 
 /// Everything about a message. Ids begin with `id`.
-pub(super) fn section(site: &Site<'_>, message: &Message, id: &str, title: &str) -> String {
+pub(super) fn section(site: &Site<'_>, message: &MessageSpec, id: &str, title: &str) -> String {
     let mut out = String::new();
     put!(out, "<section class=\"message\" id=\"{}\" data-versions=\"{}\">\n", esc(id), message.versions);
     put!(out, "<h2><a href=\"#{}\">{}</a></h2>\n", esc(id), esc(title));
     // What a request is for stands at the top of its page.
-    if !message.doc.is_empty() && message.kind != Kind::Request {
+    if !message.doc.is_empty() && message.kind != MessageKind::Request {
         put!(out, "<p>{}</p>\n", site.prose(&message.doc));
     }
     fields(&mut out, site, message, id);
@@ -25,7 +25,7 @@ pub(super) fn section(site: &Site<'_>, message: &Message, id: &str, title: &str)
 }
 
 /// One table with the fields of all versions.
-fn fields(out: &mut String, site: &Site<'_>, message: &Message, id: &str) {
+fn fields(out: &mut String, site: &Site<'_>, message: &MessageSpec, id: &str) {
     put!(out, "<h3 id=\"{0}-fields\">Fields</h3>\n", esc(id));
     if message.root().fields.is_empty() {
         out.push_str("<p>It has none.</p>\n");
@@ -38,7 +38,7 @@ fn fields(out: &mut String, site: &Site<'_>, message: &Message, id: &str) {
     out.push_str("</tbody>\n</table>\n");
 }
 
-fn rows(out: &mut String, site: &Site<'_>, message: &Message, structure: StructId, path: &str, depth: usize) {
+fn rows(out: &mut String, site: &Site<'_>, message: &MessageSpec, structure: StructId, path: &str, depth: usize) {
     for field in &message.structure(structure).fields {
         let versions = field.versions.intersect(message.versions);
         if versions.is_empty() {
@@ -89,7 +89,7 @@ fn type_link(ty: &str) -> String {
 }
 
 /// Each version, newest first, with what it changed and how it is laid out.
-fn versions(out: &mut String, site: &Site<'_>, message: &Message, id: &str) {
+fn versions(out: &mut String, site: &Site<'_>, message: &MessageSpec, id: &str) {
     put!(out, "<h3 id=\"{0}-versions\">Versions</h3>\n<div class=\"eras\">\n", esc(id));
     let eras = eras(site.spec, message);
     let newest = message.versions.max();
@@ -98,7 +98,7 @@ fn versions(out: &mut String, site: &Site<'_>, message: &Message, id: &str) {
         put!(out, "<details class=\"era\" id=\"{0}-v{version}\"><summary><b>v{version}</b> ", esc(id));
         put!(out, "<span class=\"span\">{}</span> ", releases(era));
         if let Some((request, response)) = era.headers {
-            let header = if message.kind == Kind::Request { request } else { response };
+            let header = if message.kind == MessageKind::Request { request } else { response };
             put!(out, "<span>header {header}</span> ");
         }
         let notes = era.notes();
@@ -136,7 +136,7 @@ pub(super) fn releases(era: &Era) -> String {
     }
 }
 
-fn summary(message: &Message, version: i16) -> String {
+fn summary(message: &MessageSpec, version: i16) -> String {
     let Some(Ok(diff)) = version.checked_sub(1).map(|before| message.layout_diff(before, version)) else {
         return if message.versions.max() == version { "the only one" } else { "the first" }.to_owned();
     };
@@ -154,7 +154,7 @@ fn summary(message: &Message, version: i16) -> String {
     }
 }
 
-fn changes(out: &mut String, site: &Site<'_>, message: &Message, version: i16) {
+fn changes(out: &mut String, site: &Site<'_>, message: &MessageSpec, version: i16) {
     let Ok(diff) = message.layout_diff(version - 1, version) else { return };
     if diff.changes.is_empty() && diff.flexible.0 == diff.flexible.1 {
         put!(out, "<p>The layout did not change; the number tells what the other side can do or means by it.</p>\n");
@@ -186,7 +186,7 @@ fn changes(out: &mut String, site: &Site<'_>, message: &Message, version: i16) {
 }
 
 /// One version as text, a line for each field.
-fn tree(out: &mut String, message: &Message, fields: &[LayoutField<'_>], version: i16, depth: usize) {
+fn tree(out: &mut String, message: &MessageSpec, fields: &[LayoutField<'_>], version: i16, depth: usize) {
     let width = |text: fn(&LayoutField<'_>) -> usize| fields.iter().map(text).max().unwrap_or(0);
     let names = width(|field| field.field.json_name.len());
     let types = width(|field| field.ty.len());
@@ -201,12 +201,12 @@ fn tree(out: &mut String, message: &Message, fields: &[LayoutField<'_>], version
 }
 
 /// The newest version, byte by byte.
-fn example(out: &mut String, site: &Site<'_>, message: &Message) {
+fn example(out: &mut String, site: &Site<'_>, message: &MessageSpec) {
     let version = message.versions.max();
     let Ok(example) = Example::of(site.spec, message, version) else { return };
     let (_, id) = site.place(message);
     put!(out, "<h3 id=\"{}-example\">Example of v{version}</h3>\n", esc(&id));
-    if matches!(message.kind, Kind::Request) {
+    if matches!(message.kind, MessageKind::Request) {
         out.push_str("<p class=\"quiet\">Each value is plausible, not all of them at once.</p>\n");
     }
     table(out, &example);

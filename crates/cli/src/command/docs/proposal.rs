@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use milena_schema::Message;
+use milena_schema::MessageSpec;
 
 use super::html::{esc, put};
 use super::site::Site;
 use crate::mention::{Piece, comments, pieces};
 
 /// Proposal to the places that name it.
-pub(super) fn all<'a>(site: &Site<'a>) -> BTreeMap<u32, Vec<(&'a Message, String)>> {
-    let mut all: BTreeMap<u32, Vec<(&Message, String)>> = BTreeMap::new();
+pub(super) fn all<'a>(site: &Site<'a>) -> BTreeMap<u32, Vec<(&'a MessageSpec, String)>> {
+    let mut all: BTreeMap<u32, Vec<(&MessageSpec, String)>> = BTreeMap::new();
     for message in &site.spec.messages {
         for (path, doc) in comments(message) {
             for piece in pieces(doc) {

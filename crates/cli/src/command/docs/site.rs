@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milena_schema::{Kind, Message, Spec};
+use milena_schema::{MessageKind, MessageSpec, Spec};
 
 use super::html::{esc, put};
 use super::{api, batch, encoding, error, family, index, proposal, release, search};
@@ -84,16 +84,16 @@ pub(super) fn family_title(family: &str) -> String {
 
 impl Site<'_> {
     /// The file that a message stands in, and what its ids there begin with.
-    pub(super) fn place(&self, message: &Message) -> (String, String) {
+    pub(super) fn place(&self, message: &MessageSpec) -> (String, String) {
         match (api_of(self.spec, message), message.kind) {
-            (Some(api), Kind::Request) => (api_file(&api.name), "request".to_owned()),
+            (Some(api), MessageKind::Request) => (api_file(&api.name), "request".to_owned()),
             (Some(api), _) => (api_file(&api.name), "response".to_owned()),
             (None, _) => (family_file(&message.family), message.name.clone()),
         }
     }
 
     /// The address of a message, or of one of its fields by its path.
-    pub(super) fn href(&self, message: &Message, path: &str) -> String {
+    pub(super) fn href(&self, message: &MessageSpec, path: &str) -> String {
         let (file, id) = self.place(message);
         if path.is_empty() { format!("{file}#{id}") } else { format!("{file}#{id}.{path}") }
     }
