@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Writes the generated files, or with `check` says which are stale.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
-    let spec = read_spec(&root.join("spec"))?;
+    let spec = read_spec(&root.join("crates/schema/spec"))?;
     let folder = root.join("crates/messages/src/generated");
     let files = generate(&spec);
     let mut stale = Vec::new();
@@ -63,9 +63,9 @@ fn read_spec(folder: &Path) -> Result<Spec> {
     let mut parser = Parser::new();
     for path in paths {
         let name = path.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
-        parser.file(&name, &fs::read_to_string(&path)?).map_err(|error| format!("spec/{error}"))?;
+        parser.file(&name, &fs::read_to_string(&path)?).map_err(|error| format!("crates/schema/spec/{error}"))?;
     }
-    Ok(parser.finish().map_err(|error| format!("spec/{error}"))?)
+    Ok(parser.finish().map_err(|error| format!("crates/schema/spec/{error}"))?)
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
