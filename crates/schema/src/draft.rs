@@ -55,6 +55,7 @@ impl Draft {
             structs: vec![StructSpec { name, versions: VersionRange::NONE, shared: None, doc, fields: Vec::new() }],
             file: line.file.to_owned(),
             line: line.number,
+            plans: Default::default(),
         };
         Self { message, uses: Vec::new(), open: vec![Level { depth: 1, target: Target::Struct(0) }] }
     }

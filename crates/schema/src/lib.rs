@@ -23,6 +23,7 @@
 //! | [`MessageSpec::decode_annotated`] | which bytes each field came from; [`Annotated`], [`Note`], [`Span`], [`Meaning`] |
 //! | [`MessageSpec::default_json`], [`MessageSpec::example_json`], [`MessageSpec::sample_json`] | values to begin with, to show, to test with |
 //! | [`MessageSpec::scan`] | the values of a message without building anything; [`Scalar`] |
+//! | [`MessageSpec::finder`] | a few fields of a message and where they are; [`Finder`], [`Found`] |
 //! | [`MessageSpec::layout`], [`MessageSpec::layout_diff`] | one version as a tree; what two versions differ in |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
@@ -36,7 +37,10 @@ mod model;
 mod parser;
 mod spec;
 
-pub use codec::{Annotated, Content, Decoded, JSON_LIMITS, Meaning, Note, Scalar, Span, UNKNOWN_TAGGED_FIELDS};
+pub use codec::{
+    Annotated, Content, Decoded, Finder, Found, JSON_LIMITS, Meaning, Note, Scalar, Span, TagSize,
+    UNKNOWN_TAGGED_FIELDS,
+};
 pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};
 pub use model::{
     Api, Entity, ErrorSpec, Field, FieldDefault, MessageKind, MessageSpec, Release, Since, StructId, StructSpec, Type,

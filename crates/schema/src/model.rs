@@ -2,6 +2,8 @@ use std::fmt;
 
 use milena_wire::VersionRange;
 
+use crate::codec::Plans;
+
 /// One request and its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Api {
@@ -125,6 +127,7 @@ pub struct MessageSpec {
     pub file: String,
     /// Line of that file.
     pub line: usize,
+    pub(crate) plans: Plans,
 }
 
 impl MessageSpec {

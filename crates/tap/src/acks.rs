@@ -2,18 +2,16 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use milena_messages::ApiKey;
-use milena_schema::{Field, MessageSpec, Spec, StructId};
-
-use crate::header::i16_at;
-use crate::walk::{Mark, Plan};
+use milena_schema::{Finder, Scalar, Spec};
 
 struct Unanswered {
     api: ApiKey,
     /// The value of the field at which no answer comes.
     value: i64,
     /// How to find the field, for each version.
-    plans: Vec<(i16, Plan)>,
+    finders: Vec<(i16, Finder<'static>)>,
 }
 
 /// The APIs that the spec calls unanswered at some value of a field: Produce with acks = 0.
@@ -24,22 +22,24 @@ fn unanswered() -> &'static [Unanswered] {
         let all = spec.apis.iter().filter_map(|api| {
             let (name, value) = api.unanswered.as_ref()?;
             let message = spec.message(&format!("{}Request", api.name)).ok()?;
-            let mark =
-                |_: &MessageSpec, _: StructId, field: &Field| (field.json_name == *name).then_some(Mark::Unanswered);
-            let plans = message.versions.iter().map(|version| (version, Plan::new(message, version, &mark))).collect();
-            Some(Unanswered { api: ApiKey(api.key), value: *value, plans })
+            let finder = |version| {
+                let finder = message.finder(version, |_, field| field.json_name == *name).ok()?;
+                Some((version, finder.until_last()))
+            };
+            let finders = message.versions.iter().filter_map(finder).collect();
+            Some(Unanswered { api: ApiKey(api.key), value: *value, finders })
         });
         all.collect()
     })
 }
 
 /// Whether the request wants an answer. `body` is where its body begins.
-pub(crate) fn is_answered(api: ApiKey, version: i16, frame: &[u8], body: usize) -> bool {
+pub(crate) fn is_answered(api: ApiKey, version: i16, frame: &Bytes, body: usize) -> bool {
     let Some(rule) = unanswered().iter().find(|rule| rule.api == api) else { return true };
-    let Some((_, plan)) = rule.plans.iter().find(|(other, _)| *other == version) else { return true };
-    let mut found = None;
-    let walked = plan.walk(frame, body, &mut |field| found = i16_at(frame, field.value.start));
-    walked.is_err() || found.map(i64::from) != Some(rule.value)
+    let Some((_, finder)) = rule.finders.iter().find(|(other, _)| *other == version) else { return true };
+    let mut unanswered = false;
+    let walked = finder.walk(frame, body, |found| unanswered = found.value == Scalar::Integer(rule.value));
+    walked.is_err() || !unanswered
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
                 assert_eq!(is_answered(ApiKey::PRODUCE, version, &body, 0), answered, "version {version}, acks {acks}");
             }
         }
-        assert!(is_answered(ApiKey::PRODUCE, 9, b"", 0));
-        assert!(is_answered(ApiKey::FETCH, 9, b"\0\0", 0));
+        assert!(is_answered(ApiKey::PRODUCE, 9, &Bytes::new(), 0));
+        assert!(is_answered(ApiKey::FETCH, 9, &Bytes::from_static(b"\0\0"), 0));
     }
 }

@@ -1,16 +1,16 @@
 //! Hosts and ports in answers, which become those of the proxy.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use milena_messages::ApiKey;
-use milena_schema::{Field, MessageKind, MessageSpec, Spec, StructId, Type};
+use milena_messages::{ApiKey, ByteString};
+use milena_schema::{Field, Finder, Found, MessageKind, MessageSpec, Scalar, Spec, StructSpec, Type};
 use milena_wire::varint;
 
 use crate::header::response_body;
 use crate::patch::Patches;
-use crate::walk::{Found, Lost, Mark, Plan, port_size};
 
 /// Structs of answers that hold a host and a port and are left as they are: message, struct, reason.
 pub const LEFT_ALONE: &[(&str, &str, &str)] = &[
@@ -33,36 +33,42 @@ pub const REQUESTS_WITH_HOSTS: &[&str] = &[
 ];
 
 /// Whether a field of an answer is the host of a node, with its port behind.
-fn is_endpoint(message: &MessageSpec, id: StructId, field: &Field) -> bool {
-    let name = &message.structure(id).name;
+fn is_endpoint(message: &MessageSpec, structure: &StructSpec, field: &Field) -> bool {
     message.kind == MessageKind::Response
         && field.name == "Host"
         && field.ty == Type::String
-        && message.structure(id).fields.iter().any(|field| port_size(field).is_some())
-        && !LEFT_ALONE.iter().any(|(left, inner, _)| *left == message.name && inner == name)
+        && structure.fields.iter().any(is_port)
+        && !LEFT_ALONE.iter().any(|(left, inner, _)| *left == message.name && *inner == structure.name)
 }
 
-/// How to find the endpoints in an answer; `None` when it has none, or is not known.
-fn plan(api: ApiKey, version: i16) -> Option<&'static Plan> {
-    static PLANS: OnceLock<HashMap<(i16, i16), Plan>> = OnceLock::new();
-    PLANS
+/// Whether a field is the port to the host in front of it.
+fn is_port(field: &Field) -> bool {
+    field.name == "Port" && matches!(field.ty, Type::Int32 | Type::Uint16)
+}
+
+/// How to find the endpoints in a response; `None` when it has none, or is not known.
+fn finder(api: ApiKey, version: i16) -> Option<&'static Finder<'static>> {
+    static FINDERS: OnceLock<HashMap<(i16, i16), Finder<'static>>> = OnceLock::new();
+    FINDERS
         .get_or_init(|| {
             let responses = Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response);
             let all = responses.flat_map(|message| message.versions.iter().map(move |version| (message, version)));
-            let plans = all.filter_map(|(message, version)| {
-                let mark = |message: &MessageSpec, id: StructId, field: &Field| {
-                    is_endpoint(message, id, field).then_some(Mark::Endpoint)
+            let finders = all.filter_map(|(message, version)| {
+                let is_wanted = |structure: &StructSpec, field: &Field| {
+                    let is_host = |field: &Field| is_endpoint(message, structure, field);
+                    is_host(field) || (is_port(field) && structure.fields.iter().any(is_host))
                 };
-                Some(((message.key?, version), Plan::new(message, version, &mark)))
+                let finder = message.finder(version, is_wanted).ok()?;
+                Some(((message.key?, version), finder.until_last().with_exact_tags()))
             });
-            plans.filter(|(_, plan)| plan.stops()).collect()
+            finders.filter(|(_, finder)| finder.finds_anything()).collect()
         })
         .get(&(api.0, version))
 }
 
-/// Makes the plans, which takes a few milliseconds, before the first answer waits for it.
+/// Makes the finders, which takes a few milliseconds, before the first response waits for it.
 pub(crate) fn prepare() {
-    let _ = plan(ApiKey::METADATA, 0);
+    let _ = finder(ApiKey::METADATA, 0);
 }
 
 /// Where clients reach a node of this host and port; `None` when they should go there by themselves.
@@ -81,47 +87,51 @@ pub(crate) enum Rewritten {
 
 /// Asks `local` about each host and port of an answer and puts what it says in their place. `frame` is without its size.
 pub(crate) fn rewrite(api: ApiKey, version: i16, frame: &Bytes, local: &mut Local<'_>) -> Rewritten {
-    let Some(plan) = plan(api, version) else {
+    let Some(finder) = finder(api, version) else {
         // A version to come of an API that names nodes will name them too, nobody knows where.
         let newest = api.versions().max();
-        let hidden = version > newest && self::plan(api, newest).is_some();
+        let hidden = version > newest && self::finder(api, newest).is_some();
         return if hidden { Rewritten::Unreadable } else { Rewritten::Same };
     };
+    let Some(body) = response_body(api, version, frame) else { return Rewritten::Unreadable };
     let mut patches = Patches::default();
-    let walked = response_body(api, version, frame).ok_or(Lost(0)).and_then(|body| {
-        plan.walk(frame, body, &mut |found| {
-            let Ok(host) = std::str::from_utf8(&frame[found.value.clone()]) else { return };
-            let port = match frame[found.port.clone()] {
-                [a, b] => u16::from_be_bytes([a, b]).into(),
-                [a, b, c, d] => i32::from_be_bytes([a, b, c, d]),
-                _ => return,
-            };
-            // An answer without a node has no host, and -1 or 0 for its port.
-            if host.is_empty() || port <= 0 {
+    // A host whose port comes next: its bytes.
+    let mut host: Option<(Range<usize>, ByteString)> = None;
+    let walked = finder.walk(frame, body, |found| match found.value {
+        // What is not UTF-8 was replaced, and is the name of no host.
+        Scalar::Text(text) => {
+            host = frame[found.range.clone()].ends_with(text.as_bytes()).then_some((found.range, text))
+        }
+        Scalar::Integer(port) => {
+            let Some((range, host)) = host.take().filter(|(range, _)| range.end == found.range.start) else { return };
+            let Some(port) = i32::try_from(port).ok().filter(|port| *port > 0) else { return };
+            // A response without a node has no host, and -1 or 0 for its port.
+            if host.is_empty() {
                 return;
             }
-            if let Some((host, port)) = local(host, port) {
-                patches.put_found(found, found.field.start..found.port.end, endpoint(found, &host, port));
+            if let Some((host, port)) = local(&host, port) {
+                patches.put_inside(found.tags, range.start..found.range.end, endpoint(&found, &host, port));
             }
-        })
+        }
+        _ => {}
     });
     match walked {
-        Err(Lost(_)) => Rewritten::Unreadable,
-        Ok(()) if patches.is_empty() => Rewritten::Same,
-        Ok(()) => Rewritten::Changed(patches.apply(frame)),
+        Err(_) => Rewritten::Unreadable,
+        Ok(_) if patches.is_empty() => Rewritten::Same,
+        Ok(_) => Rewritten::Changed(patches.apply(frame)),
     }
 }
 
-/// Host and port as the version writes them.
-fn endpoint(found: &Found<'_>, host: &str, port: u16) -> Bytes {
+/// Host and port as the version writes them; `found` is the port.
+fn endpoint(found: &Found<'_, '_>, host: &str, port: u16) -> Bytes {
     let mut bytes = Vec::with_capacity(host.len() + 8);
     match found.flexible {
         true => varint::write_u32(&mut bytes, host.len() as u32 + 1),
         false => bytes.extend((host.len() as i16).to_be_bytes()),
     }
     bytes.extend(host.as_bytes());
-    match found.port.len() {
-        2 => bytes.extend(port.to_be_bytes()),
+    match found.field.ty {
+        Type::Uint16 => bytes.extend(port.to_be_bytes()),
         _ => bytes.extend(i32::from(port).to_be_bytes()),
     }
     bytes.into()

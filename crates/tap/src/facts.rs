@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use milena_connection::read_request_header;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Entity, Field, MessageSpec, Spec, StructId, Type};
+use milena_schema::{Entity, Field, Finder, Scalar, Spec, StructSpec, Type};
 use milena_wire::Uuid;
 
 use crate::event::Exchange;
-use crate::header::{i16_at, i32_at, response_body};
-use crate::walk::{Mark, Plan};
+use crate::header::{i16_at, response_body};
 
 /// Topics and error codes of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,8 +42,8 @@ const MOST_IDS: usize = 100_000;
 /// Reads [`Facts`], and learns from answers which topic has which id.
 #[derive(Debug, Default)]
 pub struct FactReader {
-    plans: HashMap<(ApiKey, i16, bool), Option<Plan>>,
-    record_plans: HashMap<(ApiKey, i16, bool), Option<Plan>>,
+    finders: HashMap<(ApiKey, i16, bool), Option<Finder<'static>>>,
+    record_finders: HashMap<(ApiKey, i16, bool), Option<Finder<'static>>>,
     names: HashMap<Uuid, String>,
 }
 
@@ -83,76 +82,60 @@ impl FactReader {
         for (is_request, frame, at) in sides {
             let (Some(frame), Some(at)) = (frame, at) else { continue };
             let key = (api, exchange.version, is_request);
-            let plan = self.record_plans.entry(key).or_insert_with(|| record_plan(api, exchange.version, is_request));
-            let Some(plan) = plan else { continue };
+            let finder =
+                self.record_finders.entry(key).or_insert_with(|| record_finder(api, exchange.version, is_request));
+            let Some(finder) = finder else { continue };
             let (mut topic, mut partition) = (String::new(), -1);
             // What is read up to a mistake is worth to be seen.
-            let _ = plan.walk(frame, at, &mut |found| {
-                let value = &frame[found.value.clone()];
-                match found.mark {
-                    Mark::Topic => topic = String::from_utf8_lossy(value).into_owned(),
-                    Mark::TopicId => {
-                        if let Some(id) = value.first_chunk().map(|bytes| Uuid::from_bytes(*bytes)) {
-                            topic = self.names.get(&id).cloned().unwrap_or_else(|| id.to_string());
-                        }
-                    }
-                    Mark::Partition => partition = i32_at(value, 0).unwrap_or(-1),
-                    Mark::Records if !value.is_empty() => {
-                        let bytes = frame.slice(found.value.clone());
-                        all.push(RecordSet { topic: topic.clone(), partition, bytes });
-                    }
-                    _ => {}
+            let _ = finder.walk(frame, at, |found| match found.value {
+                Scalar::Text(name) => topic = name.to_string(),
+                Scalar::Uuid(id) => topic = self.names.get(&id).cloned().unwrap_or_else(|| id.to_string()),
+                Scalar::Integer(number) => partition = i32::try_from(number).unwrap_or(-1),
+                Scalar::Bytes(bytes) if !bytes.is_empty() => {
+                    all.push(RecordSet { topic: topic.clone(), partition, bytes });
                 }
+                _ => {}
             });
         }
         all
     }
 
     fn message(&mut self, api: ApiKey, version: i16, is_request: bool, frame: &Bytes, at: usize, facts: &mut Facts) {
-        let plan = self.plans.entry((api, version, is_request)).or_insert_with(|| plan(api, version, is_request));
-        let Some(plan) = plan else { return };
+        let finder = self.finders.entry((api, version, is_request)).or_insert_with(|| finder(api, version, is_request));
+        let Some(finder) = finder else { return };
         let names = &mut self.names;
         // In a struct with both, name and id stand beside each other, in either order.
         let mut last_name: Option<(usize, String)> = None;
         let mut last_id: Option<(usize, Uuid)> = None;
-        let walked = plan.walk(frame, at, &mut |found| {
-            let value = &frame[found.value.clone()];
-            match found.mark {
-                Mark::Error => {
-                    let code = ErrorCode(i16_at(value, 0).unwrap_or(0));
-                    if !code.is_none() && !is_request && !facts.errors.contains(&code) {
-                        facts.errors.push(code);
-                    }
+        let walked = finder.walk(frame, at, |found| match found.value {
+            Scalar::Integer(code) => {
+                let code = ErrorCode(i16::try_from(code).unwrap_or(ErrorCode::UNKNOWN_SERVER_ERROR.0));
+                if !code.is_none() && !is_request && !facts.errors.contains(&code) {
+                    facts.errors.push(code);
                 }
-                Mark::Topic if !value.is_empty() => {
-                    let name = String::from_utf8_lossy(value).into_owned();
-                    if let Some((end, id)) = &last_id {
-                        if *end == found.field.start && names.len() < MOST_IDS {
-                            names.insert(*id, name.clone());
-                        }
-                    }
-                    add(&mut facts.topics, &name);
-                    last_name = Some((found.field.end, name));
-                }
-                Mark::TopicId => {
-                    let Some(id) = value.first_chunk().map(|bytes| Uuid::from_bytes(*bytes)).filter(|id| !id.is_zero())
-                    else {
-                        return;
-                    };
-                    match &last_name {
-                        Some((end, name)) if *end == found.field.start => {
-                            if names.len() < MOST_IDS {
-                                names.insert(id, name.clone());
-                            }
-                        }
-                        _ => match names.get(&id) {
-                            Some(name) => add(&mut facts.topics, name),
-                            None => last_id = Some((found.field.end, id)),
-                        },
-                    }
-                }
-                _ => {}
             }
+            Scalar::Text(name) if !name.is_empty() => {
+                let name = name.to_string();
+                if let Some((end, id)) = &last_id {
+                    if *end == found.range.start && names.len() < MOST_IDS {
+                        names.insert(*id, name.clone());
+                    }
+                }
+                add(&mut facts.topics, &name);
+                last_name = Some((found.range.end, name));
+            }
+            Scalar::Uuid(id) if !id.is_zero() => match &last_name {
+                Some((end, name)) if *end == found.range.start => {
+                    if names.len() < MOST_IDS {
+                        names.insert(id, name.clone());
+                    }
+                }
+                _ => match names.get(&id) {
+                    Some(name) => add(&mut facts.topics, name),
+                    None => last_id = Some((found.range.end, id)),
+                },
+            },
+            _ => {}
         });
         if let Some((_, id)) = last_id.filter(|(_, id)| !names.contains_key(id)) {
             add(&mut facts.topics, &id.to_string());
@@ -167,28 +150,28 @@ fn add(topics: &mut Vec<String>, name: &str) {
     }
 }
 
-fn plan(api: ApiKey, version: i16, is_request: bool) -> Option<Plan> {
+fn finder(api: ApiKey, version: i16, is_request: bool) -> Option<Finder<'static>> {
     let name = format!("{}{}", api.name()?, if is_request { "Request" } else { "Response" });
-    let message = Spec::kafka().message(&name).ok().filter(|message| message.versions.contains(version))?;
-    let mark = |_: &MessageSpec, _: StructId, field: &Field| match field.entity {
-        Some(Entity::ErrorCode) => Some(Mark::Error),
-        Some(Entity::TopicName) => Some(Mark::Topic),
-        _ => (field.name == "TopicId" && field.ty == Type::Uuid).then_some(Mark::TopicId),
+    let is_wanted = |_: &StructSpec, field: &Field| {
+        matches!(field.entity, Some(Entity::ErrorCode | Entity::TopicName)) || is_topic_id(field)
     };
-    Some(Plan::new(message, version, &mark)).filter(Plan::stops)
+    let finder = Spec::kafka().message(&name).ok()?.finder(version, is_wanted).ok()?;
+    Some(finder.until_last()).filter(Finder::finds_anything)
 }
 
-fn record_plan(api: ApiKey, version: i16, is_request: bool) -> Option<Plan> {
+fn record_finder(api: ApiKey, version: i16, is_request: bool) -> Option<Finder<'static>> {
     let name = format!("{}{}", api.name()?, if is_request { "Request" } else { "Response" });
-    let message = Spec::kafka().message(&name).ok().filter(|message| message.versions.contains(version))?;
-    let has = |wanted: &Type| message.structs.iter().any(|inner| inner.fields.iter().any(|field| field.ty == *wanted));
-    let mark = |_: &MessageSpec, _: StructId, field: &Field| match (field.name.as_str(), &field.ty) {
-        (_, Type::Records) => Some(Mark::Records),
-        ("TopicId", Type::Uuid) => Some(Mark::TopicId),
-        ("Index" | "Partition" | "PartitionIndex", Type::Int32) => Some(Mark::Partition),
-        _ => (field.entity == Some(Entity::TopicName)).then_some(Mark::Topic),
+    let message = Spec::kafka().message(&name).ok()?;
+    let has_records = message.structs.iter().flat_map(|inner| &inner.fields).any(|field| field.ty == Type::Records);
+    let is_wanted = |_: &StructSpec, field: &Field| match (field.name.as_str(), &field.ty) {
+        (_, Type::Records) | ("Index" | "Partition" | "PartitionIndex", Type::Int32) => true,
+        _ => field.entity == Some(Entity::TopicName) || is_topic_id(field),
     };
-    has(&Type::Records).then(|| Plan::new(message, version, &mark))
+    if has_records { message.finder(version, is_wanted).ok() } else { None }
+}
+
+fn is_topic_id(field: &Field) -> bool {
+    field.name == "TopicId" && field.ty == Type::Uuid
 }
 
 #[cfg(test)]

@@ -62,7 +62,6 @@ mod refusal;
 mod relay;
 mod secret;
 mod tap;
-mod walk;
 
 pub use cap::{Cap, CapError};
 pub use config::TapConfig;

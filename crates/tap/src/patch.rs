@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use milena_schema::TagSize;
 use milena_wire::varint;
-
-use crate::walk::{Found, TagSize};
 
 /// Changes to one frame. What is not named in them stays as it is, byte for byte.
 #[derive(Debug, Default)]
@@ -33,11 +32,10 @@ impl Patches {
         self.patches.push((at, bytes));
     }
 
-    /// Puts other bytes in place of what was found, which begins at `at.start`, and makes the sizes of the tagged fields
-    /// around it right.
-    pub(crate) fn put_found(&mut self, found: &Found<'_>, at: Range<usize>, bytes: Bytes) {
+    /// Puts other bytes in a place inside of tagged fields, the outermost first, and makes their sizes right.
+    pub(crate) fn put_inside(&mut self, tags: &[TagSize], at: Range<usize>, bytes: Bytes) {
         let mut around = None;
-        for tag in found.tags {
+        for tag in tags {
             let known = self.tags.iter().rposition(|change| change.tag.at == tag.at);
             around = Some(known.unwrap_or_else(|| {
                 self.tags.push(TagChange { tag: tag.clone(), around, grown: 0 });

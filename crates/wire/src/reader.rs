@@ -245,10 +245,7 @@ impl Reader {
     #[inline(never)]
     fn take_text(&mut self, start: usize, len: i32) -> Result<ByteString> {
         if len as usize > MAX_STRING_BYTES {
-            return Err(Error::malformed(
-                start,
-                format!("string of {len} bytes, at most {MAX_STRING_BYTES} are allowed"),
-            ));
+            return Err(too_long_text(start, len));
         }
         let bytes = self.take(start, len)?;
         Ok(ByteString::try_from(bytes).unwrap_or_else(|_| {
@@ -296,6 +293,70 @@ impl Reader {
             len if len < 0 => Ok(None),
             len => self.take(start, len).map(Some),
         }
+    }
+
+    /// Steps over so many bytes.
+    #[inline]
+    pub fn skip(&mut self, count: usize) -> Result<()> {
+        if count > self.remaining() {
+            return Err(self.cut_off(count));
+        }
+        self.pos += count;
+        Ok(())
+    }
+
+    /// Steps over a string that may not be null, without a look at its text.
+    #[inline]
+    pub fn skip_string(&mut self, flexible: bool) -> Result<()> {
+        let start = self.pos;
+        match self.string_length(flexible)? {
+            len if len < 0 => Err(Error::malformed(start, "null string where null is not allowed")),
+            len => self.skip_text(start, len),
+        }
+    }
+
+    /// Steps over a string that may be null.
+    #[inline]
+    pub fn skip_nullable_string(&mut self, flexible: bool) -> Result<()> {
+        let start = self.pos;
+        let len = self.string_length(flexible)?;
+        self.skip_text(start, len.max(0))
+    }
+
+    #[inline]
+    fn skip_text(&mut self, start: usize, len: i32) -> Result<()> {
+        if len as usize > MAX_STRING_BYTES {
+            return Err(too_long_text(start, len));
+        }
+        self.skip_length(start, len)
+    }
+
+    /// Steps over bytes that may not be null.
+    #[inline]
+    pub fn skip_bytes(&mut self, flexible: bool) -> Result<()> {
+        let start = self.pos;
+        match self.length(flexible)? {
+            len if len < 0 => Err(Error::malformed(start, "null bytes where null is not allowed")),
+            len => self.skip_length(start, len),
+        }
+    }
+
+    /// Steps over bytes that may be null.
+    #[inline]
+    pub fn skip_nullable_bytes(&mut self, flexible: bool) -> Result<()> {
+        let start = self.pos;
+        let len = self.length(flexible)?;
+        self.skip_length(start, len.max(0))
+    }
+
+    #[inline]
+    fn skip_length(&mut self, start: usize, len: i32) -> Result<()> {
+        let len = len as usize;
+        if len > self.remaining() {
+            return Err(self.too_long(start, len));
+        }
+        self.pos += len;
+        Ok(())
     }
 
     /// The count of an array, `None` for null. `memory` is the size of one element in memory; the count is checked
@@ -458,6 +519,11 @@ impl Reader {
 }
 
 #[cold]
+fn too_long_text(start: usize, len: i32) -> Error {
+    Error::malformed(start, format!("string of {len} bytes, at most {MAX_STRING_BYTES} are allowed"))
+}
+
+#[cold]
 pub(crate) fn null_array(start: usize) -> Error {
     Error::malformed(start, "null array where null is not allowed")
 }
@@ -487,6 +553,38 @@ mod tests {
         assert_eq!(reader(&[0xff, 0xff, 0xff, 0xff, 0x0f]).uvarint().unwrap(), u32::MAX);
         assert!(reader(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00]).uvarint().is_err());
         assert!(reader(&[0x80, 0x80]).uvarint().is_err());
+    }
+
+    #[test]
+    fn what_is_stepped_over_is_refused_as_what_is_read() {
+        let inputs: [&'static [u8]; 8] = [
+            &[],
+            &[0],
+            &[1],
+            &[3, b'a', b'b', 9],
+            &[9, b'a'],
+            &[0xff, 0xff],
+            &[0, 1, b'x', 2],
+            &[0xff, 0xff, 0xff, 0xff],
+        ];
+        type Step = fn(&mut Reader) -> Result<()>;
+        let pairs: [(Step, Step); 8] = [
+            (|r| r.skip_string(true), |r| r.string(true).map(drop)),
+            (|r| r.skip_string(false), |r| r.string(false).map(drop)),
+            (|r| r.skip_nullable_string(true), |r| r.nullable_string(true).map(drop)),
+            (|r| r.skip_nullable_string(false), |r| r.nullable_string(false).map(drop)),
+            (|r| r.skip_bytes(true), |r| r.bytes(true).map(drop)),
+            (|r| r.skip_bytes(false), |r| r.bytes(false).map(drop)),
+            (|r| r.skip_nullable_bytes(true), |r| r.nullable_bytes(true).map(drop)),
+            (|r| r.skip(4), |r| r.i32().map(drop)),
+        ];
+        for bytes in inputs {
+            for (number, (skip, read)) in pairs.iter().enumerate() {
+                let (mut skipped, mut taken) = (reader(bytes), reader(bytes));
+                assert_eq!(skip(&mut skipped), read(&mut taken), "{bytes:?} {number}");
+                assert_eq!(skipped.position(), taken.position(), "{bytes:?} {number}");
+            }
+        }
     }
 
     #[test]

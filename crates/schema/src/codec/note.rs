@@ -4,9 +4,11 @@ use bytes::Bytes;
 use milena_wire::{Reader, Result, UnknownTags};
 use serde_json::{Map, Value, json};
 
-use super::decode::{Decoder, Trace, base64_json};
+use super::decode::{Object, ToJson, base64_json};
+use super::scan::Scalar;
+use super::walk::{Place, Visit, Walker};
 use super::{Decoded, JSON_LIMITS, UNKNOWN_TAGGED_FIELDS};
-use crate::model::{Entity, Field, MessageSpec, StructId, Type};
+use crate::model::{Entity, Field, MessageSpec, StructSpec, Type};
 
 /// A message and the bytes that each of its parts came from.
 #[derive(Clone, Debug)]
@@ -83,10 +85,11 @@ pub(super) fn annotate(message: &MessageSpec, bytes: Bytes, version: i16) -> Ann
         return Annotated { notes: Vec::new(), outcome: Err(error) };
     }
     let mut reader = Reader::with_limits(bytes, JSON_LIMITS);
-    let mut decoder = Decoder::new(message, version, Notes { version, ..Notes::default() });
-    decoder.trace.begin(&message.name, message.name.clone(), None, None, 0);
-    let outcome = decoder.structure(&mut reader, StructId::ROOT);
-    let mut notes = decoder.trace;
+    let mut visit = Notes::new(message, version);
+    visit.begin_note(&message.name, message.name.clone(), None, None, 0);
+    let mut walker = Walker { message, version, visit };
+    let outcome = walker.structure(&mut reader, message.plan(version));
+    let mut notes = walker.visit;
     let outcome = match outcome {
         Ok(json) => {
             notes.done(&json, reader.position());
@@ -100,10 +103,12 @@ pub(super) fn annotate(message: &MessageSpec, bytes: Bytes, version: i16) -> Ann
     Annotated { notes: notes.notes, outcome }
 }
 
-#[derive(Default)]
-struct Notes {
-    notes: Vec<Note>,
+/// Makes JSON, and notes down where each part of it came from.
+struct Notes<'a> {
+    json: ToJson<'a>,
+    message: &'a MessageSpec,
     version: i16,
+    notes: Vec<Note>,
     path: String,
     /// The notes that are begun and not done: index, and the length of the path before.
     open: Vec<(usize, usize)>,
@@ -111,8 +116,20 @@ struct Notes {
     unknown: Vec<(usize, usize)>,
 }
 
-impl Notes {
-    fn begin(&mut self, step: &str, ty: String, tag: Option<u32>, entity: Option<Entity>, start: usize) {
+impl<'a> Notes<'a> {
+    fn new(message: &'a MessageSpec, version: i16) -> Self {
+        Self {
+            json: ToJson::new(message, version),
+            message,
+            version,
+            notes: Vec::new(),
+            path: String::new(),
+            open: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    fn begin_note(&mut self, step: &str, ty: String, tag: Option<u32>, entity: Option<Entity>, start: usize) {
         self.open.push((self.notes.len(), self.path.len()));
         if !self.path.is_empty() && !step.starts_with('[') {
             self.path.push('.');
@@ -135,23 +152,8 @@ impl Notes {
             self.notes[index].range.end = end;
         }
     }
-}
 
-impl Trace for Notes {
-    fn field(&mut self, message: &MessageSpec, field: &Field, start: usize) {
-        let mut ty = field.ty.text(message);
-        if field.nullable.contains(self.version) {
-            ty.push('?');
-        }
-        self.begin(&field.json_name, ty, field.tag, field.entity, start);
-    }
-
-    fn element(&mut self, message: &MessageSpec, ty: &Type, index: usize, start: usize) {
-        // An entity on an array is that of its elements.
-        let entity = self.open.last().and_then(|(array, _)| self.notes[*array].entity);
-        self.begin(&format!("[{index}]"), ty.text(message), None, entity, start);
-    }
-
+    /// What began last is read.
     fn done(&mut self, value: &Value, end: usize) {
         if let Some((index, path)) = self.open.pop() {
             self.path.truncate(path);
@@ -165,17 +167,7 @@ impl Trace for Notes {
         }
     }
 
-    fn unknown(&mut self, tag: u32, start: usize) {
-        let depth = self.open.len();
-        let index = self.unknown.iter().rev().take_while(|(other, _)| *other == depth).count();
-        self.unknown.push((depth, self.notes.len()));
-        self.begin(&format!("{UNKNOWN_TAGGED_FIELDS}[{index}]"), "unknown".to_owned(), Some(tag), None, start);
-        // Not left open: its bytes are read by the reader, which tells of them all at once afterwards.
-        if let Some((_, path)) = self.open.pop() {
-            self.path.truncate(path);
-        }
-    }
-
+    /// The unknown tagged fields of a struct are read.
     fn unknown_done(&mut self, tags: &UnknownTags) {
         let first = self.unknown.len().saturating_sub(tags.len());
         for ((_, index), tag) in self.unknown.drain(first..).zip(tags) {
@@ -183,5 +175,74 @@ impl Trace for Notes {
             note.range.end = note.range.start + tag.data.len();
             note.content = Content::Value(base64_json(&tag.data));
         }
+    }
+}
+
+impl<'a> Visit<'a> for Notes<'a> {
+    type Value = Value;
+    type Struct = Object;
+    type Array = Vec<Value>;
+
+    fn begin(&mut self, fields: usize) -> Object {
+        self.json.begin(fields)
+    }
+
+    fn field(&mut self, structure: &'a StructSpec, index: usize, start: usize) {
+        let field = &structure.fields[index];
+        let mut ty = field.ty.text(self.message);
+        if field.nullable.contains(self.version) {
+            ty.push('?');
+        }
+        self.begin_note(&field.json_name, ty, field.tag, field.entity, start);
+    }
+
+    fn member(&mut self, into: &mut Object, structure: &'a StructSpec, index: usize, value: Value, end: usize) {
+        self.done(&value, end);
+        self.json.member(into, structure, index, value, end);
+    }
+
+    fn unknown(&mut self, tag: u32, start: usize) {
+        let depth = self.open.len();
+        let index = self.unknown.iter().rev().take_while(|(other, _)| *other == depth).count();
+        self.unknown.push((depth, self.notes.len()));
+        self.begin_note(&format!("{UNKNOWN_TAGGED_FIELDS}[{index}]"), "unknown".to_owned(), Some(tag), None, start);
+        // Not left open: its bytes are read by the reader, which gives all of them at once afterwards.
+        if let Some((_, path)) = self.open.pop() {
+            self.path.truncate(path);
+        }
+    }
+
+    fn end(&mut self, from: Object, structure: &'a StructSpec, unknown: UnknownTags) -> Value {
+        if !unknown.is_empty() {
+            self.unknown_done(&unknown);
+        }
+        self.json.end(from, structure, unknown)
+    }
+
+    fn open(&mut self, count: usize) -> Vec<Value> {
+        self.json.open(count)
+    }
+
+    fn element(&mut self, ty: &Type, index: usize, start: usize) {
+        // An entity on an array is that of its elements.
+        let entity = self.open.last().and_then(|(array, _)| self.notes[*array].entity);
+        self.begin_note(&format!("[{index}]"), ty.text(self.message), None, entity, start);
+    }
+
+    fn push(&mut self, into: &mut Vec<Value>, value: Value, end: usize) {
+        self.done(&value, end);
+        self.json.push(into, value, end);
+    }
+
+    fn close(&mut self, from: Vec<Value>) -> Value {
+        self.json.close(from)
+    }
+
+    fn null(&mut self) -> Value {
+        self.json.null()
+    }
+
+    fn scalar(&mut self, field: &'a Field, ty: &Type, value: Scalar, place: Place) -> Value {
+        self.json.scalar(field, ty, value, place)
     }
 }

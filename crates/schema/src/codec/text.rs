@@ -6,15 +6,15 @@ use milena_wire::UnknownTags;
 use serde_json::Value;
 
 use super::UNKNOWN_TAGGED_FIELDS;
-use super::decode::{float_json, memory, unknown_json};
+use super::decode::{float_json, unknown_json};
 use super::default::is_default;
-use super::scan::{Scalar, Visit};
+use super::scan::Scalar;
+use super::walk::{Place, Visit};
 use crate::model::{Field, MessageSpec, StructSpec, Type};
 
-/// Writes what it is told as JSON. Writing to a `Vec` cannot fail, so the results of that are passed over.
+/// Writes a message as JSON text. Writing to a `Vec` cannot fail, so the results of that are ignored.
 pub(super) struct Text<'a, 'o> {
     message: &'a MessageSpec,
-    version: i16,
     out: &'o mut Vec<u8>,
     /// The members of all structs that are not at their end yet.
     members: Vec<Member>,
@@ -28,8 +28,8 @@ struct Member {
 }
 
 impl<'a, 'o> Text<'a, 'o> {
-    pub(super) fn new(message: &'a MessageSpec, version: i16, out: &'o mut Vec<u8>) -> Self {
-        Self { message, version, out, members: Vec::new() }
+    pub(super) fn new(message: &'a MessageSpec, out: &'o mut Vec<u8>) -> Self {
+        Self { message, out, members: Vec::new() }
     }
 
     fn value(&mut self, value: &Value) {
@@ -73,10 +73,16 @@ impl<'a, 'o> Text<'a, 'o> {
 }
 
 impl<'a> Visit<'a> for Text<'a, '_> {
-    fn scalar(&mut self, _: &'a Field, ty: &Type, value: Scalar) {
+    type Value = ();
+    /// How many members were there before.
+    type Struct = usize;
+    type Array = ();
+
+    fn scalar(&mut self, _: &'a Field, ty: &Type, value: Scalar, _: Place) {
         match value {
             Scalar::Integer(value) if *ty == Type::Bool => self.value(&Value::Bool(value != 0)),
             Scalar::Integer(value) => self.value(&value.into()),
+            Scalar::Float(value) => self.value(&float_json(value)),
             Scalar::Text(text) => {
                 serde_json::to_writer(&mut *self.out, &*text).ok();
             }
@@ -87,17 +93,12 @@ impl<'a> Visit<'a> for Text<'a, '_> {
         }
     }
 
-    /// That of a value, though text takes less: what one refuses the other does too.
-    fn memory(&self, ty: &Type) -> usize {
-        memory(self.message, self.version, ty)
-    }
-
-    fn begin(&mut self) -> usize {
+    fn begin(&mut self, _: usize) -> usize {
         self.out.push(b'{');
         self.members.len()
     }
 
-    fn member(&mut self, structure: &'a StructSpec, index: usize) {
+    fn field(&mut self, structure: &'a StructSpec, index: usize, _: usize) {
         self.separate();
         let name = self.out.len();
         self.out.push(b'"');
@@ -106,7 +107,9 @@ impl<'a> Visit<'a> for Text<'a, '_> {
         self.members.push(Member { index, name, value: self.out.len() });
     }
 
-    fn end(&mut self, begun: usize, structure: &'a StructSpec, unknown: &UnknownTags) {
+    fn member(&mut self, _: &mut usize, _: &'a StructSpec, _: usize, (): (), _: usize) {}
+
+    fn end(&mut self, begun: usize, structure: &'a StructSpec, unknown: UnknownTags) {
         // Only tagged fields are not where they belong, and they come last.
         if self.members[begun..].last().is_some_and(|last| structure.fields[last.index].tag.is_some()) {
             self.arrange(begun, structure);
@@ -120,23 +123,21 @@ impl<'a> Visit<'a> for Text<'a, '_> {
         self.out.push(b'}');
     }
 
-    fn open(&mut self) {
+    fn open(&mut self, _: usize) {
         self.out.push(b'[');
     }
 
-    fn element(&mut self) {
+    fn element(&mut self, _: &Type, _: usize, _: usize) {
         self.separate();
     }
 
-    fn close(&mut self) {
+    fn push(&mut self, (): &mut (), (): (), _: usize) {}
+
+    fn close(&mut self, (): ()) {
         self.out.push(b']');
     }
 
     fn null(&mut self) {
         self.out.extend_from_slice(b"null");
-    }
-
-    fn float(&mut self, value: f64) {
-        self.value(&float_json(value));
     }
 }

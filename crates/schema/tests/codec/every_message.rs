@@ -122,7 +122,7 @@ fn scalars(json: &Value, fields: &[LayoutField<'_>], out: &mut Vec<String>) {
             match element {
                 Value::Object(_) => scalars(&element, &field.fields, out),
                 Value::Bool(value) => out.push(format!("{} {}", field.field.name, u8::from(value))),
-                Value::Number(number) if number.is_i64() => out.push(format!("{} {number}", field.field.name)),
+                Value::Number(number) => out.push(format!("{} {number}", field.field.name)),
                 Value::String(text) if !matches!(field.field.ty, Type::Bytes | Type::Records) => {
                     out.push(format!("{} {text}", field.field.name));
                 }
@@ -148,6 +148,7 @@ fn a_scan_shows_what_the_json_has() {
                     Scalar::Integer(number) => format!("{} {number}", field.name),
                     Scalar::Text(text) => format!("{} {text}", field.name),
                     Scalar::Uuid(id) => format!("{} {id}", field.name),
+                    Scalar::Float(number) => format!("{} {number:?}", field.name),
                     _ => unreachable!(),
                 });
             });
@@ -164,6 +165,68 @@ fn a_scan_shows_what_the_json_has() {
             assert_eq!(message.scan(cut, version, |_, _| {}).unwrap_err().to_string(), error.to_string());
         }
     }
+}
+
+#[test]
+fn a_finder_finds_what_a_scan_shows_and_where_it_is() {
+    let is_wanted = |field: &Field| field.entity.is_some();
+    for message in &Spec::kafka().messages {
+        for version in message.versions.iter() {
+            let wire = message.encode(&message.sample_json(version, 9).unwrap(), version).unwrap();
+            let mut scanned = Vec::new();
+            let show = |field: &Field, value: Scalar| format!("{} {value:?}", field.name);
+            message
+                .scan(wire.clone(), version, |field, value| {
+                    scanned.extend(is_wanted(field).then(|| show(field, value)));
+                })
+                .unwrap();
+            // The frame is somewhere inside of other bytes.
+            let frame = Bytes::from([b"size", &wire[..], b"rest"].concat());
+            let finder = message.finder(version, |_, field| is_wanted(field)).unwrap();
+            assert!(finder.finds_anything() || scanned.is_empty());
+            let mut found = Vec::new();
+            let left = finder.walk(&frame, 4, |one| {
+                found.push(show(one.field, one.value.clone()));
+                let bytes = &frame[one.range.clone()];
+                match one.value {
+                    Scalar::Integer(number) => assert_eq!(bytes, &number.to_be_bytes()[8 - bytes.len()..]),
+                    Scalar::Text(text) => assert!(bytes.ends_with(text.as_bytes()) && bytes.len() <= text.len() + 3),
+                    Scalar::Uuid(id) => assert_eq!(bytes, id.as_bytes()),
+                    _ => {}
+                }
+                for tag in one.tags {
+                    assert!(tag.at.end <= one.range.start && one.range.end <= tag.at.end + tag.size as usize);
+                }
+            });
+            assert_eq!((left, &found), (Ok(4), &scanned), "{} {version}", message.name);
+            // Without the last byte it ends at the same place, or before it gets there.
+            if let Some(last) = wire.len().checked_sub(1) {
+                assert!(finder.walk(&wire.slice(..last), 0, |_| {}).is_err(), "{} {version}", message.name);
+                let finder = finder.until_last();
+                let mut early = Vec::new();
+                finder.walk(&wire, 0, |one| early.push(show(one.field, one.value))).unwrap();
+                assert_eq!(early, scanned, "{} {version}", message.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_size_of_a_tagged_field_matters_to_who_wants_it_exact() {
+    // FetchResponse 16 without anything but NodeEndpoints (tag 0): node 1 at "h:9092" without a rack, said to take `size` bytes.
+    let wire = |size: u8| {
+        let head = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, size];
+        let node = [2, 0, 0, 0, 1, 2, b'h', 0, 0, 0x23, 0x84, 0, 0];
+        Bytes::from([&head[..], &node].concat())
+    };
+    let message = Spec::kafka().message("FetchResponse").unwrap();
+    let finder = || message.finder(16, |_, field| field.name == "Host").unwrap();
+    let mut found = Vec::new();
+    finder().with_exact_tags().walk(&wire(13), 0, |one| found.push((one.range, one.tags.to_vec()))).unwrap();
+    assert_eq!(found, [(19..21, vec![TagSize { at: 13..14, size: 13 }])]);
+    assert!(finder().walk(&wire(12), 0, |_| {}).is_ok());
+    assert!(finder().with_exact_tags().walk(&wire(12), 0, |_| {}).is_err());
+    assert!(finder().walk(&wire(13), 99, |_| {}).is_err());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use milena_schema::StructId;
 use milena_wire::VersionRange;
 use serde_json::{Value, json};
 
@@ -42,13 +43,13 @@ fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
                 continue;
             }
             let fields = &message.structure(id).fields;
-            let at = fields.iter().position(|field| is_endpoint(message, id, field));
+            let at = fields.iter().position(|field| is_endpoint(message, message.structure(id), field));
             let at = at.unwrap_or_else(|| panic!("{}.{name} has a host that nobody rewrites", message.name));
-            assert!(port_size(&fields[at + 1]).is_some(), "{}.{name}: the port is not behind the host", message.name);
+            assert!(is_port(&fields[at + 1]), "{}.{name}: the port is not behind the host", message.name);
             assert_eq!(fields[at].versions, fields[at + 1].versions, "{}.{name}", message.name);
             for version in versions.iter() {
-                let found = plan(ApiKey(message.key.unwrap()), version).is_some();
-                assert!(found, "{} version {version} has no plan", message.name);
+                let found = finder(ApiKey(message.key.unwrap()), version).is_some();
+                assert!(found, "{} version {version} has no finder", message.name);
                 handled += 1;
             }
         }
@@ -79,7 +80,7 @@ fn moved(message: &MessageSpec, id: StructId, json: &mut Value) -> usize {
             _ => {}
         }
     }
-    if message.structure(id).fields.iter().any(|field| is_endpoint(message, id, field))
+    if message.structure(id).fields.iter().any(|field| is_endpoint(message, message.structure(id), field))
         && json.get("port").is_some_and(|port| port.as_i64().unwrap() > 0)
     {
         let (host, port) = local(json["host"].as_str().unwrap(), json["port"].as_i64().unwrap() as i32);
