@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use milena_schema::UnknownName;
 
-/// Why a command ends before its end.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -20,12 +20,12 @@ impl Failure {
         Self { message: message.to_string(), hint: None, code: 1 }
     }
 
-    /// The call was wrong.
+    /// The command line is wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self { message: message.to_string(), hint: None, code: 2 }
     }
 
-    /// Ends without a word: whoever reads our output has read enough.
+    /// Ends silently: the reader of our output has closed it.
     fn quiet() -> Self {
         Self { message: String::new(), hint: None, code: 0 }
     }
@@ -36,7 +36,7 @@ impl Failure {
         self
     }
 
-    /// The same with something in front.
+    /// The same with a text before it.
     pub(crate) fn preface(mut self, preface: impl Display) -> Self {
         self.message.insert_str(0, &preface.to_string());
         self
@@ -47,7 +47,29 @@ impl Failure {
         &self.message
     }
 
-    /// Says it on stderr.
+    /// A failure that was reported already.
+    pub(crate) fn reported() -> Self {
+        Self { message: String::new(), hint: None, code: 1 }
+    }
+
+    /// Reports all but the last on stderr, each hint once, and fails with the last.
+    pub(crate) fn several(failures: Vec<Self>) -> Result {
+        let mut failures = failures.into_iter().peekable();
+        while let Some(mut failure) = failures.next() {
+            match failures.peek() {
+                None => return Err(failure),
+                Some(next) => {
+                    if failure.hint == next.hint {
+                        failure.hint = None;
+                    }
+                    failure.report();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints it on stderr.
     pub(crate) fn report(self) -> ExitCode {
         if !self.message.is_empty() {
             eprintln!("error: {}", one_line(&self.message));
@@ -59,12 +81,12 @@ impl Failure {
     }
 }
 
-/// Text of others may hold anything; on stderr it has to stay one line without control characters.
+/// Text from elsewhere may hold anything; on stderr it has to stay one line without control characters.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Of stdout, which is what the commands write to without a word of their own.
+/// An error of stdout: commands report all other I/O errors by themselves.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -9,6 +9,7 @@ mod brief;
 mod cli;
 mod command;
 mod conversation;
+mod escape;
 mod example;
 mod exchange;
 mod failure;

@@ -1,4 +1,4 @@
-//! What all commands that talk to brokers have in common.
+//! What all commands that talk to brokers share: options, the client, hints about its errors.
 
 use std::io;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::conversation::Conversation;
 use crate::failure::{Failure, Result};
 use crate::security::Security;
 
-/// Where the cluster is, and how long to try.
+/// Where the cluster is, and how to talk to it.
 #[derive(Args, Debug)]
 pub(crate) struct Network {
-    /// Brokers to ask first; one that answers is enough
+    /// Brokers to connect to first; one that responds is enough, it names the others
     #[arg(long, short, value_name = "HOST:PORT", value_delimiter = ',', default_value = "localhost:9092")]
     bootstrap: Vec<String>,
 
@@ -25,14 +25,14 @@ pub(crate) struct Network {
     manner: Manner,
 }
 
-/// How to talk to brokers: how long to try, how much to say, and whether inside of TLS.
+/// How to talk to brokers: how long to try, how much to print, and whether over TLS.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Manner {
     /// Give up after this time, such as 500ms, 10s or 2m
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     timeout: Duration,
 
-    /// Tell on stderr which frames are sent and received
+    /// Print on stderr which frames are sent and received
     #[arg(long, short)]
     verbose: bool,
 
@@ -45,20 +45,31 @@ impl Network {
     pub(crate) async fn connect(&self) -> Result<Client> {
         self.manner.connect(self.bootstrap.clone()).await
     }
+
+    /// A connection to the cluster, with a change to the configuration.
+    pub(crate) async fn connect_with(&self, change: impl FnOnce(&mut ClientConfig)) -> Result<Client> {
+        self.manner.connect_with(self.bootstrap.clone(), change).await
+    }
 }
 
 impl Manner {
     /// A connection to a cluster.
     pub(crate) async fn connect(&self, bootstrap: Vec<String>) -> Result<Client> {
-        let observer = self.verbose.then(|| Arc::new(Conversation::to_stderr()) as Arc<dyn Observer>);
-        if self.verbose {
-            // Somebody who set one up before keeps it.
-            let _ = tracing_subscriber::fmt().with_writer(io::stderr).without_time().try_init();
-        }
-        Ok(Client::connect(self.config(bootstrap, observer)?).await?)
+        self.connect_with(bootstrap, |_| ()).await
     }
 
-    /// Whether brokers are to be spoken to inside of TLS.
+    async fn connect_with(&self, bootstrap: Vec<String>, change: impl FnOnce(&mut ClientConfig)) -> Result<Client> {
+        let observer = self.verbose.then(|| Arc::new(Conversation::to_stderr()) as Arc<dyn Observer>);
+        if self.verbose {
+            // One that is set already stays.
+            let _ = tracing_subscriber::fmt().with_writer(io::stderr).without_time().try_init();
+        }
+        let mut config = self.config(bootstrap, observer)?;
+        change(&mut config);
+        Ok(Client::connect(config).await?)
+    }
+
+    /// Whether to talk to brokers over TLS.
     pub(crate) fn wants_tls(&self) -> bool {
         self.security.is_wanted()
     }
@@ -66,7 +77,7 @@ impl Manner {
     /// The configuration of a client.
     ///
     /// # Errors
-    /// The files of TLS cannot be used.
+    /// The files for TLS cannot be used.
     pub(crate) fn config(&self, bootstrap: Vec<String>, observer: Option<Arc<dyn Observer>>) -> Result<ClientConfig> {
         Ok(ClientConfig {
             bootstrap: bootstrap.into_iter().map(with_port).collect(),
@@ -81,13 +92,13 @@ impl Manner {
     }
 }
 
-/// Kafka's usual port, for a host without one.
+/// The address with Kafka's usual port, if it has none.
 pub(crate) fn with_port(address: String) -> String {
     let host_only = !address.contains(':') || address.ends_with(']');
     if host_only { format!("{address}:9092") } else { address }
 }
 
-/// Runs until it is done; one thread is enough for a command line.
+/// Runs a future to its end, on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     runtime()?.block_on(work)
 }
@@ -97,7 +108,7 @@ fn runtime() -> Result<Runtime> {
     runtime.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))
 }
 
-/// Waits for Ctrl-C, or for whoever ends processes politely.
+/// Waits for Ctrl-C or SIGTERM.
 #[cfg(unix)]
 pub(crate) async fn stopped() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -121,7 +132,7 @@ pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("no unit `{unit}`, there are ms, s, m and h")),
+        _ => return Err(format!("there is no unit `{unit}`, only ms, s, m and h")),
     };
     let number: f64 = number.parse().map_err(|_| "a time is a number with a unit, such as 500ms or 10s".to_owned())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())

@@ -5,36 +5,36 @@ use milena_client::{Tls, TlsConfig};
 
 use crate::failure::{Failure, Result};
 
-/// Whether brokers are spoken to inside of TLS, and whom to believe. Any of these turns TLS on.
+/// Whether to talk to brokers over TLS, and which brokers to trust. Any of these options turns TLS on.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Security {
-    /// Speak TLS to the brokers; those are believed whom the system trusts
+    /// Connect with TLS; trust the CA certificates of the system unless --tls-ca is given
     #[arg(long, help_heading = "TLS")]
     tls: bool,
 
-    /// Believe brokers that a certificate of this file vouches for (PEM); implies --tls
+    /// Trust the CA certificates in this PEM file; implies --tls
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_ca: Option<PathBuf>,
 
-    /// Show this certificate to brokers that ask for one (PEM); implies --tls
+    /// Client certificate in PEM, for brokers that ask for one; implies --tls
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
     tls_cert: Option<PathBuf>,
 
-    /// The private key of --tls-cert (PEM)
+    /// Private key of --tls-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
     tls_key: Option<PathBuf>,
 
-    /// The name that the brokers' certificates have to show, if not the host; implies --tls
+    /// Name that the certificates of brokers must have, if not their host; implies --tls
     #[arg(long, value_name = "HOST", help_heading = "TLS")]
     tls_name: Option<String>,
 
-    /// Believe any broker, whoever it is: everything can be read and changed on the way
+    /// Accept any certificate: others on the network can then read and change everything
     #[arg(long, conflicts_with = "tls_ca", help_heading = "TLS")]
     tls_no_verify: bool,
 }
 
 impl Security {
-    /// Whether any of it was asked for.
+    /// Whether any of these options is given.
     pub(crate) fn is_wanted(&self) -> bool {
         self.tls
             || self.tls_no_verify
@@ -42,7 +42,7 @@ impl Security {
             || self.tls_name.is_some()
     }
 
-    /// TLS as asked for; `None` for plain connections.
+    /// TLS as these options say; `None` for plain connections.
     ///
     /// # Errors
     /// A file that cannot be used.
@@ -51,7 +51,7 @@ impl Security {
             return Ok(None);
         }
         if self.tls_no_verify {
-            eprintln!("warning: --tls-no-verify: nobody checks who the brokers are; do not use this but for tests");
+            eprintln!("warning: --tls-no-verify: the identity of brokers is not checked; use this only for tests");
         }
         let config = TlsConfig {
             ca: self.tls_ca.clone(),

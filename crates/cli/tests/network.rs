@@ -1,104 +1,17 @@
-//! Commands that talk to a broker: the one of this binary, and peers that are none.
+//! Commands that talk to a broker: the one of this binary, and peers that are not Kafka.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "common/broker.rs"]
+mod broker;
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Outcome, milena};
-
-/// `milena broker` at a free port, until the end of a test.
-struct Broker {
-    child: Child,
-    bootstrap: String,
-}
-
-impl Broker {
-    fn start() -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_milena"))
-            .args(["broker", "--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, bootstrap: line.trim().to_owned() }
-    }
-
-    /// A call that has to go well.
-    fn call(&self, args: &[&str], stdin: &str) -> String {
-        let outcome = self.outcome(args, stdin);
-        assert_eq!(outcome.code, 0, "{args:?}: {}", outcome.stderr);
-        outcome.stdout
-    }
-
-    fn outcome(&self, args: &[&str], stdin: &str) -> Outcome {
-        let mut args = args.to_vec();
-        args.extend(["--bootstrap", &self.bootstrap]);
-        milena(&args, stdin.as_bytes())
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn records_come_back_as_they_went() {
-    let broker = Broker::start();
-    broker.call(&["topics", "create", "letters", "copies", "--partitions", "2"], "");
-    let lines = [
-        r#"{"partition":0,"timestamp":7,"key":"k","value":null,"headers":[{"key":"h","value":"1"},{"key":"h","value":null}]}"#,
-        r#"{"partition":1,"timestamp":8,"key":"","valueBase64":"//79","headers":[]}"#,
-    ];
-    broker.call(&["produce", "--topic", "letters", "--input", "json", "--codec", "lz4"], &lines.join("\n"));
-    let read = broker.call(&["consume", "--topic", "letters", "--json"], "");
-    broker.call(&["produce", "--topic", "copies", "--input", "json"], &read);
-    let copied = broker.call(&["consume", "--topic", "copies", "--json"], "");
-    assert_eq!(copied, read.replace("letters", "copies"));
-    for (line, read) in lines.iter().zip(read.lines()) {
-        let (line, read): (serde_json::Value, serde_json::Value) =
-            (serde_json::from_str(line).unwrap(), serde_json::from_str(read).unwrap());
-        for (name, value) in line.as_object().unwrap() {
-            assert_eq!(read[name], *value, "{name}");
-        }
-    }
-}
-
-#[test]
-fn lines_have_keys_headers_and_nulls() {
-    let broker = Broker::start();
-    broker.call(&["topics", "create", "letters"], "");
-    let args = ["produce", "-t", "letters", "-k", ":", "--null", "", "-H", "lang=cs", "--batch", "2"];
-    broker.call(&args, "a:1\nb:\nc\n");
-    let format = ["consume", "-t", "letters", "--format", "{offset} {key}={value} {headers}", "--null", "NULL"];
-    assert_eq!(broker.call(&format, ""), "0 a=1 lang=cs\n1 b=NULL lang=cs\n2 NULL=c lang=cs\n");
-}
-
-#[test]
-fn a_range_begins_and_ends_where_it_is_told() {
-    let broker = Broker::start();
-    broker.call(&["topics", "create", "letters"], "");
-    let lines: String = (0..100).map(|number| format!("{number}\n")).collect();
-    let batches = broker.call(&["produce", "-t", "letters", "--batch", "30", "--linger", "10s", "--json"], &lines);
-    assert_eq!(batches.lines().count(), 4);
-    let consume = |args: &[&str]| broker.call(&[&["consume", "-t", "letters"][..], args].concat(), "");
-    assert_eq!(consume(&[]), lines);
-    assert_eq!(consume(&["--from", "10", "--to", "12"]), "10\n11\n");
-    assert_eq!(consume(&["--from", "-2"]), "98\n99\n");
-    assert_eq!(consume(&["--from", "latest"]), "");
-    assert_eq!(consume(&["--from", "2000-01-01", "--count", "1"]), "0\n");
-    assert_eq!(consume(&["--to", "never", "--count", "3"]), "0\n1\n2\n");
-    let offsets = broker.call(&["offsets", "-t", "letters"], "");
-    assert_eq!(offsets.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(), ["0", "0", "100", "100"]);
-}
+use broker::Broker;
+use common::milena;
 
 #[test]
 fn a_cluster_shows_what_it_has() {
@@ -177,7 +90,7 @@ fn peers_that_are_no_brokers_are_named_in_one_line() {
 }
 
 #[test]
-fn nobody_waits_longer_than_told() {
+fn no_command_waits_longer_than_its_timeout() {
     // Takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_address = silent.local_addr().unwrap().to_string();

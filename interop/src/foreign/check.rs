@@ -98,7 +98,7 @@ fn same(what: &str, case: &Case, found: &[Found], samples: &[Sample], window: Wi
         equal(&at("offset"), &found.offset, &i64::try_from(index).unwrap_or(i64::MAX))?;
         match case.time {
             Time::Kept => equal(&at("timestamp"), &found.timestamp, &sample.timestamp)?,
-            Time::None => equal(&at("timestamp"), &found.timestamp, &-1)?,
+            Time::None => equal(&at("timestamp"), &found.timestamp, &NO_TIMESTAMP)?,
             Time::Append if (window.from..=window.to).contains(&found.timestamp) => {}
             Time::Append => return Err(format!("{} {} is not within {window:?}", at("timestamp"), found.timestamp)),
         }
@@ -123,6 +123,9 @@ fn shown(value: &impl Debug) -> String {
     format!("{value:?}").chars().take(200).collect()
 }
 
+/// The timestamp of a record that has none; null in JSON.
+const NO_TIMESTAMP: i64 = -1;
+
 /// A record out of a line, if it has every member that a record has.
 fn from_json(record: &Value) -> Option<Found> {
     let mut headers = Vec::new();
@@ -131,7 +134,10 @@ fn from_json(record: &Value) -> Option<Found> {
     }
     Some(Found {
         offset: record.get("offset")?.as_i64()?,
-        timestamp: record.get("timestamp")?.as_i64()?,
+        timestamp: match record.get("timestamp")? {
+            Value::Null => NO_TIMESTAMP,
+            timestamp => timestamp.as_i64()?,
+        },
         key: part(record, "key")?,
         value: part(record, "value")?,
         headers,

@@ -10,16 +10,20 @@ use crate::table::Table;
 
 const EXAMPLES: &str = "Examples:
   milena metadata                                  the cluster at localhost:9092
-  milena metadata --bootstrap kafka-1:9092,kafka-2:9092 --topic letters
+  milena metadata letters --bootstrap kafka-1:9092,kafka-2:9092
   milena metadata --json | jq -r '.brokers[].host'";
 
 /// Show the brokers, topics and partitions of a cluster
 ///
-/// Asks one broker what it knows of the cluster: the brokers that are alive and how they want to be reached, and for each
-/// partition the leader, the replicas, and those of them that are in sync. Asking for a topic does not create it.
+/// Asks one broker what it knows of the cluster: the brokers that are alive and the addresses they advertise, and for each
+/// partition the leader, the replicas, and which of them are in sync. Asking for a topic does not create it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Metadata {
+    /// Only these topics
+    #[arg(value_name = "TOPIC")]
+    topics: Vec<String>,
+
     /// Only this topic; may be given several times
     #[arg(long, short, value_name = "TOPIC")]
     topic: Vec<String>,
@@ -34,7 +38,7 @@ pub(crate) struct Metadata {
 
 impl Metadata {
     pub(crate) fn run(self) -> Result {
-        let names: Vec<&str> = self.topic.iter().map(String::as_str).collect();
+        let names: Vec<&str> = self.topics.iter().chain(&self.topic).map(String::as_str).collect();
         let topics = (!names.is_empty()).then_some(names.as_slice());
         let cluster = block_on(async { Ok(self.network.connect().await?.metadata(topics).await?) })?;
         match self.json {
@@ -55,7 +59,7 @@ fn text(cluster: &Cluster) -> String {
     let mut table = Table::new(&[">BROKER", "ADDRESS", "RACK"]);
     for broker in &cluster.brokers {
         let rack = broker.rack.clone().unwrap_or_default();
-        // A port that cannot be is shown as it came.
+        // An impossible port is shown as the broker sent it.
         let address = Address::new(&broker.host, broker.port)
             .map_or_else(|_| format!("{}:{}", broker.host, broker.port), |address| address.to_string());
         table.row(vec![broker.id.to_string(), address, rack]);

@@ -16,6 +16,7 @@ mod position;
 mod produce;
 mod subject;
 mod tap;
+mod topic;
 mod topics;
 
 use clap::Subcommand;

@@ -1,37 +1,41 @@
 use clap::Args;
-use milena_client::{Client, FoundOffset, Isolation, OffsetSpec};
+use milena_client::{Client, Error, FoundOffset, OffsetSpec};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
-use super::position::partitions_of;
-use crate::failure::Result;
+use super::topic::{Numbers, Partitions, TopicName, no_leader, numbers};
+use crate::failure::{Failure, Result};
 use crate::network::{Network, block_on};
 use crate::output;
 use crate::table::Table;
 use crate::time;
 
 const EXAMPLES: &str = "Examples:
-  milena offsets --topic letters                   oldest and next offset of each partition
-  milena offsets --topic letters --at 2024-05-01T12:00:00Z
-  milena offsets --topic letters --partition 0 --json";
+  milena offsets letters                           oldest and next offset of each partition
+  milena offsets letters --at 2024-05-01T12:00:00Z
+  milena offsets letters --at -1h                  an hour ago
+  milena offsets letters --partition 0-2 --json
 
-/// Show which offsets the partitions of a topic have
+Times: 2024-05-01, 2024-05-01T12:30:59.250Z, with a zone such as +02:00, now, -90s, -30m, -1h, -2d,
+-1w (so long ago), or @ and milliseconds since 1970. Without a zone a time is UTC.";
+
+/// Show the offsets of the partitions of a topic
 ///
-/// EARLIEST is the oldest record that is still there, LATEST the offset that the next record will get, and RECORDS what
-/// lies between, which is more than can be read where a log was compacted or has transactions. With --at, also the first
-/// record at or after a time.
+/// EARLIEST is the offset of the oldest record, LATEST the offset that the next record will get, and RECORDS the difference,
+/// which is more than can be read if a log was compacted or has transactions. With --at, also shows the first record at or
+/// after a time. Names partitions whose offsets cannot be looked up, and then exits with 1.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Offsets {
-    /// The topic
-    #[arg(long, short, value_name = "TOPIC")]
-    topic: String,
+    #[command(flatten)]
+    topic: TopicName,
 
-    /// Only this partition; several with commas
-    #[arg(long, short, value_name = "N", value_delimiter = ',')]
-    partition: Vec<i32>,
+    /// Only these partitions: numbers and ranges, such as 0,4-7
+    #[arg(long, short, value_name = "N", value_delimiter = ',', value_parser = numbers, allow_hyphen_values = true)]
+    partition: Vec<Numbers>,
 
-    /// Look up the first record at or after this time: 2024-05-01T12:00:00Z, or @ and milliseconds
-    #[arg(long, value_name = "TIME", value_parser = at)]
+    /// Look up the first record at or after this time
+    #[arg(long, value_name = "TIME", value_parser = time::parse, allow_hyphen_values = true)]
     at: Option<i64>,
 
     /// Print JSON instead of a table
@@ -42,12 +46,14 @@ pub(crate) struct Offsets {
     network: Network,
 }
 
-fn at(text: &str) -> Result<i64, String> {
-    time::parse(text).ok_or_else(|| "a time is 2024-05-01T12:00:00Z, or @ and milliseconds since 1970".to_owned())
-}
-
+/// What was found of a partition.
 struct Row {
     partition: i32,
+    found: Result<Found>,
+}
+
+#[derive(Clone, Copy)]
+struct Found {
     earliest: i64,
     latest: i64,
     at: Option<FoundOffset>,
@@ -55,62 +61,90 @@ struct Row {
 
 impl Offsets {
     pub(crate) fn run(self) -> Result {
-        let rows = block_on(async {
-            let client = self.network.connect().await?;
-            let partitions = partitions_of(&client, &self.topic, &self.partition).await?;
-            self.look_up(&client, &partitions).await
-        })?;
-        if self.json {
-            return output::print_json(&rows.iter().map(|row| self.to_json(row)).collect());
+        let rows = block_on(self.look_up())?;
+        match self.json {
+            true => output::print_json(&rows.iter().map(|row| self.to_json(row)).collect())?,
+            false => output::print(&self.table(&rows))?,
         }
+        Failure::several(rows.into_iter().filter_map(|row| row.found.err()).collect())
+    }
+
+    fn table(&self, rows: &[Row]) -> String {
         let mut titles = vec![">PARTITION", ">EARLIEST", ">LATEST", ">RECORDS"];
         if self.at.is_some() {
             titles.extend([">AT", "TIMESTAMP"]);
         }
         let mut table = Table::new(&titles);
         for row in rows {
-            let mut cells: Vec<String> = [row.partition.into(), row.earliest, row.latest, row.latest - row.earliest]
-                .map(|n: i64| n.to_string())
-                .into();
-            if self.at.is_some() {
-                cells.push(row.at.map_or("none".to_owned(), |found| found.offset.to_string()));
-                cells.push(row.at.and_then(|found| found.timestamp).map(time::format).unwrap_or_default());
+            let mut cells = vec![row.partition.to_string()];
+            match &row.found {
+                Ok(found) => {
+                    cells.extend([found.earliest, found.latest, found.latest - found.earliest].map(|n| n.to_string()));
+                    if self.at.is_some() {
+                        cells.push(found.at.map_or("none".to_owned(), |at| at.offset.to_string()));
+                        cells.push(found.at.and_then(|at| at.timestamp).map(time::format).unwrap_or_default());
+                    }
+                }
+                Err(_) => cells.resize(titles.len().min(5), "-".to_owned()),
             }
             table.row(cells);
         }
-        output::print(&table.render())
-    }
-
-    async fn look_up(&self, client: &Client, partitions: &[i32]) -> Result<Vec<Row>> {
-        let list = async |spec: OffsetSpec| {
-            let wanted: Vec<_> = partitions.iter().map(|partition| (self.topic.as_str(), *partition, spec)).collect();
-            client.list_offsets(&wanted, Isolation::ReadUncommitted).await
-        };
-        let earliest = list(OffsetSpec::Earliest).await?;
-        let latest = list(OffsetSpec::Latest).await?;
-        let at = match self.at {
-            Some(time) => list(OffsetSpec::Timestamp(time)).await?,
-            None => vec![None; partitions.len()],
-        };
-        let offset = |found: Option<FoundOffset>| found.map_or(0, |found| found.offset);
-        let ends = earliest.into_iter().map(offset).zip(latest.into_iter().map(offset));
-        let rows = partitions.iter().zip(ends).zip(at);
-        Ok(rows
-            .map(|((partition, (earliest, latest)), at)| Row { partition: *partition, earliest, latest, at })
-            .collect())
+        table.render()
     }
 
     fn to_json(&self, row: &Row) -> Value {
+        let found = row.found.as_ref().ok();
         let mut json = json!({
-            "topic": self.topic,
+            "topic": self.topic.as_str(),
             "partition": row.partition,
-            "earliest": row.earliest,
-            "latest": row.latest,
+            "earliest": found.map(|found| found.earliest),
+            "latest": found.map(|found| found.latest),
         });
-        if let (Some(_), Value::Object(map)) = (self.at, &mut json) {
-            map.insert("at".to_owned(), json!(row.at.map(|found| found.offset)));
-            map.insert("timestamp".to_owned(), json!(row.at.and_then(|found| found.timestamp)));
+        if let Value::Object(map) = &mut json {
+            if self.at.is_some() {
+                let at = found.and_then(|found| found.at);
+                map.insert("at".to_owned(), json!(at.map(|at| at.offset)));
+                map.insert("timestamp".to_owned(), json!(at.and_then(|at| at.timestamp)));
+            }
+            if let Err(failure) = &row.found {
+                map.insert("error".to_owned(), json!(failure.message()));
+            }
         }
         json
     }
+
+    async fn look_up(&self) -> Result<Vec<Row>> {
+        let client = self.network.connect().await?;
+        let topic = self.topic.as_str();
+        let partitions = Partitions::look_up(&client, topic, &self.partition).await?;
+        let mut looking = JoinSet::new();
+        let mut rows = Vec::new();
+        for partition in partitions.wanted {
+            if partitions.leaderless.contains(&partition) {
+                rows.push(Row { partition, found: Err(no_leader(topic, partition)) });
+                continue;
+            }
+            let (client, topic, at) = (client.clone(), topic.to_owned(), self.at);
+            looking.spawn(async move { (partition, look_up(&client, &topic, partition, at).await) });
+        }
+        while let Some(looked) = looking.join_next().await {
+            let (partition, found) = looked.map_err(Failure::failed)?;
+            let found = found.map_err(|error| Failure::from(error).preface(format!("{topic}-{partition}: ")));
+            rows.push(Row { partition, found });
+        }
+        rows.sort_by_key(|row| row.partition);
+        Ok(rows)
+    }
+}
+
+async fn look_up(client: &Client, topic: &str, partition: i32, at: Option<i64>) -> Result<Found, Error> {
+    let offset = async |spec| client.offset(topic, partition, spec).await;
+    Ok(Found {
+        earliest: offset(OffsetSpec::Earliest).await?.map_or(0, |found| found.offset),
+        latest: offset(OffsetSpec::Latest).await?.map_or(0, |found| found.offset),
+        at: match at {
+            Some(time) => offset(OffsetSpec::Timestamp(time)).await?,
+            None => None,
+        },
+    })
 }

@@ -16,7 +16,7 @@ const CREATE: &str = "Examples:
 const DELETE: &str = "Examples:
   milena topics delete letters
   milena topics delete letters diaries --bootstrap kafka-1:9092
-  milena topics delete letters --json              what became of it, for a program";
+  milena topics delete letters --json              the outcome, for a program";
 
 const LIST: &str = "Examples:
   milena topics list
@@ -40,28 +40,28 @@ enum Action {
 
 /// Create topics and wait until they can be used
 ///
-/// Asks the controller to create each topic, and waits until every partition has a leader. What is not said is left to the
-/// broker's own defaults. One topic that fails does not keep the others from being created; the exit code is 1 then.
+/// Asks the controller to create each topic, and waits until every partition has a leader. What is not given is left to
+/// the defaults of the broker. A topic that fails does not stop the others; the exit code is then 1.
 #[derive(Args, Debug)]
 #[command(after_help = CREATE)]
 struct Create {
-    /// The topics
+    /// Names of the topics
     #[arg(value_name = "TOPIC", required = true)]
     topics: Vec<String>,
 
-    /// How many partitions each has
+    /// Number of partitions of each topic
     #[arg(long, value_name = "N")]
     partitions: Option<i32>,
 
-    /// How many replicas each partition has
+    /// Number of replicas of each partition
     #[arg(long, value_name = "N")]
     replication_factor: Option<i16>,
 
-    /// A setting that differs from the broker's; may be given several times
+    /// A setting of the topics, such as cleanup.policy=compact; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     config: Vec<(String, String)>,
 
-    /// Print JSON: what became of each topic
+    /// Print JSON: the outcome for each topic
     #[arg(long)]
     json: bool,
 
@@ -69,18 +69,18 @@ struct Create {
     network: Network,
 }
 
-/// Delete topics with all that is in them
+/// Delete topics and all their records
 ///
-/// Asks the controller to delete each topic. Brokers clear away the data a little later, and the names may show up until
-/// then. One topic that fails does not keep the others from being deleted; the exit code is 1 then.
+/// Asks the controller to delete each topic. Brokers remove the data a little later, and may list the names until then. A
+/// topic that fails does not stop the others; the exit code is then 1.
 #[derive(Args, Debug)]
 #[command(after_help = DELETE)]
 struct Delete {
-    /// The topics
+    /// Names of the topics
     #[arg(value_name = "TOPIC", required = true)]
     topics: Vec<String>,
 
-    /// Print JSON: what became of each topic
+    /// Print JSON: the outcome for each topic
     #[arg(long)]
     json: bool,
 
@@ -90,12 +90,12 @@ struct Delete {
 
 /// List the topics of a cluster
 ///
-/// Shows each topic with how many partitions and replicas it has. Topics of the brokers' own, such as __consumer_offsets,
-/// are left out unless asked for. `milena metadata` shows the partitions one by one.
+/// Shows each topic with its number of partitions and replicas. Internal topics, such as __consumer_offsets, are listed
+/// only with --internal. `milena metadata` shows each partition.
 #[derive(Args, Debug)]
 #[command(after_help = LIST)]
 struct List {
-    /// Also topics that belong to the brokers
+    /// Also list internal topics of the brokers
     #[arg(long)]
     internal: bool,
 
@@ -145,7 +145,7 @@ impl Delete {
     }
 }
 
-/// Says what became of each topic; fails with the last of those that failed.
+/// Reports the outcome for each topic; fails if one failed.
 fn report(outcomes: Vec<TopicOutcome>, done: &str, json: bool) -> Result {
     if json {
         let outcomes = outcomes.iter().map(|outcome| {
@@ -159,19 +159,15 @@ fn report(outcomes: Vec<TopicOutcome>, done: &str, json: bool) -> Result {
         });
         output::print_json(&outcomes.collect())?;
     }
-    let mut result = Ok(());
+    let mut failures = Vec::new();
     for outcome in outcomes {
         match outcome.result {
             Ok(()) if json => {}
             Ok(()) => eprintln!("{done} {}", outcome.name),
-            Err(error) => {
-                if let Err(failure) = std::mem::replace(&mut result, Err(Failure::from(error))) {
-                    failure.report();
-                }
-            }
+            Err(error) => failures.push(Failure::from(error)),
         }
     }
-    result
+    Failure::several(failures)
 }
 
 impl List {

@@ -1,78 +1,84 @@
+mod printer;
+mod reader;
 mod template;
 
-use std::future::poll_fn;
-use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write as _};
-use std::pin::pin;
-use std::task::Poll;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use milena_client::{Client, FetchOptions, Isolation, RangeOptions, RangeReader, Record, Stop};
-use tokio::sync::mpsc::{Sender, channel};
+use milena_client::{Client, Error, FetchOptions, Isolation, RangeOptions};
+use tokio::sync::mpsc::channel;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
-use super::position::{From, partitions_of, stop};
+use super::position::{From, To};
+use super::topic::{Numbers, Partitions, TopicName, no_leader, numbers};
 use crate::failure::{Failure, Result};
 use crate::network::{Network, block_on};
-use crate::output::{self, Progress};
-use crate::record;
+use printer::Printer;
+use reader::{Reader, Wanted, follow};
 use template::Template;
 
 const EXAMPLES: &str = r"Examples:
-  milena consume --topic letters                   all there is now, one value a line
-  milena consume --topic letters --json | jq .key
-  milena consume --topic letters --from -10 --format '{partition}:{offset} {key} => {value}'
-  milena consume --topic letters --from latest --to never
-  milena consume --topic letters --partition 0 --from 2024-05-01T12:00:00Z --count 100
+  milena consume letters                           all records up to now, one value per line
+  milena consume letters --json | jq .key
+  milena consume letters --from -10 --format '{partition}:{offset} {key} => {value}'
+  milena consume letters --from latest --to never
+  milena consume letters --from -2h --to -1h       by time
+  milena consume letters --partition 0-2 --from 2024-05-01T14:00+02:00 --count 100
 
---json prints a record a line, in the form that `milena produce --input json` takes. A key or value
-that is no text stands there as keyBase64 or valueBase64, and null as null. A template has the
-places {topic}, {partition}, {offset}, {timestamp}, {time}, {key}, {value} and {headers}, and the
-escapes \n, \t, \r, \0, \\, \{ and \}; a line feed ends each record.";
+--json prints one record per line, in the form that `milena produce --input json` reads. A key or
+value that is not text is in keyBase64 or valueBase64; null is null, also as a timestamp. A template
+has the placeholders {topic}, {partition}, {offset}, {timestamp}, {time}, {key}, {value} and
+{headers}, and the escapes \n, \t, \r, \0, \xHH, \\, \{ and \}; a line feed ends each record.
+
+Times: 2024-05-01, 2024-05-01T12:30:59.250Z, with a zone such as +02:00, now, -90s, -30m, -1h, -2d,
+-1w (so long ago), or @ and milliseconds since 1970. Without a zone a time is UTC.";
 
 /// Read the records of a topic, from one place to another
 ///
-/// Reads to the end as it is at the start, partition after partition, and then ends for sure; --to never waits for new
-/// records instead. Nothing is stored on the broker: no group is joined and no offset committed.
+/// Reads each partition in turn up to the end that it has when reading starts; --to never waits for new records instead,
+/// also while brokers are away. Prints what can be read; if a partition cannot, names it and exits with 1. Stores nothing
+/// on the broker: joins no group and commits no offset.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Consume {
-    /// The topic
-    #[arg(long, short, value_name = "TOPIC")]
-    topic: String,
+    #[command(flatten)]
+    topic: TopicName,
 
-    /// Only this partition; several with commas
-    #[arg(long, short, value_name = "N", value_delimiter = ',')]
-    partition: Vec<i32>,
+    /// Only these partitions: numbers and ranges, such as 0,4-7
+    #[arg(long, short, value_name = "N", value_delimiter = ',', value_parser = numbers, allow_hyphen_values = true)]
+    partition: Vec<Numbers>,
 
-    /// Where to begin: earliest, latest, an offset, -N for the last N, a time, or @ and milliseconds
+    /// Where to start: earliest, latest, an offset, -N for the last N records of each partition, or a time
     #[arg(long, value_name = "PLACE", default_value = "earliest", allow_hyphen_values = true)]
     from: From,
 
-    /// Where to stop: end, never, or before an offset
-    #[arg(long, value_name = "PLACE", default_value = "end", value_parser = stop)]
-    to: Stop,
+    /// Where to stop: end, never, before an offset, or before the first record at or after a time
+    #[arg(long, value_name = "PLACE", default_value = "end", allow_hyphen_values = true)]
+    to: To,
 
-    /// Stop after so many records
+    /// Stop after this many records
     #[arg(long, short = 'n', value_name = "N")]
     count: Option<u64>,
 
-    /// What a record looks like: a text with places such as {key} and {value}
+    /// Output for each record: text with placeholders such as {key} and {value}
     #[arg(long, value_name = "TEMPLATE", default_value = "{value}", value_parser = Template::parse)]
     format: Template,
 
-    /// The text that stands for null
+    /// Text that stands for null, and for a missing timestamp
     #[arg(long, value_name = "TEXT", default_value = "")]
     null: String,
 
-    /// Leave out records of transactions that are open or were aborted
+    /// Skip records of transactions that are open or were aborted
     #[arg(long)]
     committed: bool,
 
-    /// Leave out what cannot be read, with a line on stderr, instead of stopping there
+    /// Skip what cannot be read, with a line on stderr, instead of stopping there
     #[arg(long)]
     skip_corrupt: bool,
 
-    /// Print JSON: a line for each record
+    /// Print JSON: one line per record
     #[arg(long, conflicts_with_all = ["format", "null"])]
     json: bool,
 
@@ -80,135 +86,131 @@ pub(crate) struct Consume {
     network: Network,
 }
 
+/// How long partitions that are ready wait for the others, so that they are printed in order.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 impl Consume {
     pub(crate) fn run(self) -> Result {
-        let mut printer = Printer {
-            consume: &self,
-            out: output::stdout(),
-            left: self.count.unwrap_or(u64::MAX),
-            printed: 0,
-            progress: Progress::new(!std::io::stdout().is_terminal()),
-        };
+        let mut printer = Printer::new(&self);
         let result = block_on(self.read(&mut printer));
-        // Records that were read show even if the next could not be.
-        printer.out.flush()?;
+        // Records that were read are printed even if the next could not be read.
+        printer.flush()?;
         result
     }
 
     async fn read(&self, printer: &mut Printer<'_>) -> Result {
-        if printer.left == 0 {
+        if printer.is_full() {
             return Ok(());
         }
         let client = self.network.connect().await?;
-        let partitions = partitions_of(&client, &self.topic, &self.partition).await?;
-        if self.to == Stop::Never && partitions.len() > 1 {
-            return self.read_side_by_side(&client, &partitions, printer).await;
+        let partitions = Partitions::look_up(&client, self.topic.as_str(), &self.partition).await?;
+        match self.to {
+            To::Never => self.follow(&client, &partitions.wanted, printer).await,
+            _ => self.read_each(&client, &partitions, printer).await,
         }
-        // All ends are taken before the first record is printed, so that the whole is one moment's.
-        let mut readers = Vec::new();
-        for partition in partitions {
-            readers.push((partition, self.reader(&client, partition, 1).await?));
-        }
-        for (partition, mut reader) in readers {
-            while let Some(record) = printer.next(&mut reader).await? {
-                if printer.print(partition, &record)? {
-                    return Ok(());
-                }
-            }
-            self.tell_skipped(&reader);
-        }
-        Ok(())
     }
 
-    /// With no end each partition has to be waited for, and none may wait for another.
-    async fn read_side_by_side(&self, client: &Client, partitions: &[i32], printer: &mut Printer<'_>) -> Result {
+    /// Reads one partition after the other. Those that cannot be read do not keep the others from being printed.
+    async fn read_each(&self, client: &Client, partitions: &Partitions, printer: &mut Printer<'_>) -> Result {
+        let (topic, mut failures) = (self.topic.as_str(), Vec::new());
+        let mut opening = JoinSet::new();
+        for &partition in &partitions.wanted {
+            if partitions.leaderless.contains(&partition) {
+                failures.push(no_leader(topic, partition));
+                continue;
+            }
+            // All ends are looked up before the first record is printed, so that they are of one moment.
+            let (client, wanted) = (client.clone(), self.wanted(partition, 1));
+            opening.spawn(async move { (wanted.partition, Reader::open(&client, &wanted).await) });
+        }
+        let mut ready = BTreeMap::new();
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            while let Ok(Some(opened)) = timeout_at(patience, opening.join_next()).await {
+                let (partition, reader) = opened.map_err(Failure::failed)?;
+                ready.insert(partition, reader);
+            }
+            let next = match ready.pop_first() {
+                Some(next) => next,
+                None => match printer.wait(opening.join_next()).await? {
+                    Some(opened) => opened.map_err(Failure::failed)?,
+                    None => break,
+                },
+            };
+            if let Err(failure) = self.print_all(next, printer).await? {
+                failures.push(failure);
+            }
+            if printer.is_full() {
+                break;
+            }
+        }
+        Failure::several(failures)
+    }
+
+    /// Prints a partition. The outer error is one of stdout, the inner one of the partition.
+    async fn print_all(
+        &self,
+        (partition, reader): (i32, Result<Reader, Error>),
+        printer: &mut Printer<'_>,
+    ) -> Result<Result> {
+        let mut reader = match reader {
+            Ok(reader) => reader,
+            Err(error) => {
+                let name = format!("{}-{partition}: ", self.topic.as_str());
+                return Ok(Err(Failure::from(error).preface(name)));
+            }
+        };
+        let result = loop {
+            match printer.wait(reader.next()).await? {
+                Err(error) => break Err(reader.failure(error)),
+                Ok(None) => break Ok(()),
+                Ok(Some(record)) => printer.print(reader.partition, &record)?,
+            }
+            if printer.is_full() {
+                break Ok(());
+            }
+        };
+        reader.report_skipped();
+        Ok(result)
+    }
+
+    /// Reads partitions without end, all at the same time: none may wait for another.
+    async fn follow(&self, client: &Client, partitions: &[i32], printer: &mut Printer<'_>) -> Result {
         let (sender, mut receiver) = channel(1024);
         for partition in partitions {
-            let reader = self.reader(client, *partition, partitions.len()).await?;
-            tokio::spawn(forward(*partition, reader, sender.clone()));
+            let wanted = self.wanted(*partition, partitions.len());
+            tokio::spawn(follow(client.clone(), wanted, sender.clone()));
         }
         drop(sender);
-        loop {
-            let next = match receiver.try_recv() {
-                Ok(next) => Some(next),
-                Err(_) => {
-                    printer.out.flush()?;
-                    receiver.recv().await
+        let mut result = Ok(());
+        while let Some(next) = printer.wait(receiver.recv()).await? {
+            match next {
+                Ok((partition, record)) => printer.print(partition, &record)?,
+                // The others go on, perhaps for days, so this is reported now.
+                Err(failure) => {
+                    failure.report();
+                    result = Err(Failure::reported());
                 }
-            };
-            let Some(next) = next else { return Ok(()) };
-            let (partition, record) = next?;
-            if printer.print(partition, &record)? {
-                return Ok(());
+            }
+            if printer.is_full() {
+                break;
             }
         }
+        result
     }
 
-    async fn reader(&self, client: &Client, partition: i32, side_by_side: usize) -> Result<RangeReader> {
+    fn wanted(&self, partition: i32, side_by_side: usize) -> Wanted {
         let fetch = FetchOptions {
             // Fetches of one connection wait for each other.
             max_wait: Duration::from_millis((500 / side_by_side.max(1) as u64).max(20)),
             isolation: if self.committed { Isolation::ReadCommitted } else { Isolation::ReadUncommitted },
             ..FetchOptions::default()
         };
-        let start = self.from.start(client, &self.topic, partition).await?;
-        let options = RangeOptions { fetch, skip_corrupt: self.skip_corrupt, ..RangeOptions::default() };
-        Ok(client.fetch_range(&self.topic, partition, start, self.to, options).await?)
-    }
-
-    fn tell_skipped(&self, reader: &RangeReader) {
-        for error in reader.skipped() {
-            eprintln!("note: left out: {error}");
+        Wanted {
+            topic: self.topic.as_str().to_owned(),
+            partition,
+            places: (self.from, self.to),
+            options: RangeOptions { fetch, skip_corrupt: self.skip_corrupt, ..RangeOptions::default() },
         }
-    }
-}
-
-async fn forward(partition: i32, mut reader: RangeReader, sender: Sender<Result<(i32, Record)>>) {
-    loop {
-        let next = match reader.next().await {
-            Ok(None) => return,
-            Ok(Some(record)) => Ok((partition, record)),
-            Err(error) => Err(Failure::from(error)),
-        };
-        let failed = next.is_err();
-        if sender.send(next).await.is_err() || failed {
-            return;
-        }
-    }
-}
-
-struct Printer<'a> {
-    consume: &'a Consume,
-    out: BufWriter<StdoutLock<'static>>,
-    left: u64,
-    printed: u64,
-    progress: Progress,
-}
-
-impl Printer<'_> {
-    /// The next record. What was printed leaves before anybody waits.
-    async fn next(&mut self, reader: &mut RangeReader) -> Result<Option<Record>> {
-        let mut next = pin!(reader.next());
-        let ready = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
-        match ready {
-            Poll::Ready(record) => Ok(record?),
-            Poll::Pending => {
-                self.out.flush()?;
-                Ok(next.await?)
-            }
-        }
-    }
-
-    /// Prints a record. Says whether it was the last that is wanted.
-    fn print(&mut self, partition: i32, record: &Record) -> Result<bool> {
-        let consume = self.consume;
-        match consume.json {
-            true => writeln!(self.out, "{}", record::to_json(&consume.topic, partition, record))?,
-            false => consume.format.write(&mut self.out, &consume.topic, partition, record, &consume.null)?,
-        }
-        self.left -= 1;
-        self.printed += 1;
-        self.progress.tell(self.printed, "records");
-        Ok(self.left == 0)
     }
 }

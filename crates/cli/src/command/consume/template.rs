@@ -1,12 +1,13 @@
-//! What a record looks like in a line of one's own.
+//! The output line of a record, as `--format` describes it.
 
 use std::io::{self, Write};
 
 use milena_client::Record;
 
-use crate::time;
+use crate::escape::escape;
+use crate::{record, time};
 
-/// A text with places for what a record has.
+/// Text with placeholders for the parts of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template(Vec<Part>);
 
@@ -23,7 +24,7 @@ enum Part {
     Headers,
 }
 
-const PLACES: [(&str, Part); 8] = [
+const PLACEHOLDERS: [(&str, Part); 8] = [
     ("topic", Part::Topic),
     ("partition", Part::Partition),
     ("offset", Part::Offset),
@@ -35,43 +36,41 @@ const PLACES: [(&str, Part); 8] = [
 ];
 
 impl Template {
+    /// Reads a template.
+    ///
     /// # Errors
     /// What is wrong with the text.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
-        let mut plain = String::new();
+        let mut plain = Vec::new();
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
             match c {
-                '\\' => plain.push(match chars.next() {
-                    Some('n') => '\n',
-                    Some('t') => '\t',
-                    Some('r') => '\r',
-                    Some('0') => '\0',
-                    Some(c @ ('\\' | '{' | '}')) => c,
-                    _ => return Err("after \\ comes n, t, r, 0, \\, { or }".to_owned()),
-                }),
+                '\\' => plain.push(escape(&mut chars)?),
                 '{' => {
-                    let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
-                    let Some((_, part)) = PLACES.iter().find(|(known, _)| *known == name) else {
-                        let known: Vec<&str> = PLACES.iter().map(|(name, _)| *name).collect();
-                        return Err(format!("no place {{{name}}}, there are {}", known.join(", ")));
+                    let Some((name, rest)) = chars.as_str().split_once('}') else {
+                        return Err("a { without a }; \\{ is a plain one".to_owned());
+                    };
+                    chars = rest.chars();
+                    let Some((_, part)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
+                        let known: Vec<&str> = PLACEHOLDERS.iter().map(|(name, _)| *name).collect();
+                        return Err(format!("there is no placeholder {{{name}}}, only {}", known.join(", ")));
                     };
                     if !plain.is_empty() {
-                        parts.push(Part::Text(std::mem::take(&mut plain).into_bytes()));
+                        parts.push(Part::Text(std::mem::take(&mut plain)));
                     }
                     parts.push(part.clone());
                 }
-                c => plain.push(c),
+                c => plain.extend(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
         if !plain.is_empty() {
-            parts.push(Part::Text(plain.into_bytes()));
+            parts.push(Part::Text(plain));
         }
         Ok(Self(parts))
     }
 
-    /// Writes a record and a line feed. Keys and values are written as they are.
+    /// Writes a record and a line feed. Keys and values are written as they are; `null` stands for what is missing.
     pub(super) fn write(
         &self,
         out: &mut impl Write,
@@ -87,8 +86,14 @@ impl Template {
                 Part::Topic => out.write_all(topic.as_bytes())?,
                 Part::Partition => write!(out, "{partition}")?,
                 Part::Offset => write!(out, "{}", record.offset)?,
-                Part::Timestamp => write!(out, "{}", record.timestamp)?,
-                Part::Time => out.write_all(time::format(record.timestamp).as_bytes())?,
+                Part::Timestamp => match record::timestamp(record) {
+                    Some(timestamp) => write!(out, "{timestamp}")?,
+                    None => out.write_all(null.as_bytes())?,
+                },
+                Part::Time => match record::timestamp(record) {
+                    Some(timestamp) => out.write_all(time::format(timestamp).as_bytes())?,
+                    None => out.write_all(null.as_bytes())?,
+                },
                 Part::Key => out.write_all(&or_null(&record.key))?,
                 Part::Value => out.write_all(&or_null(&record.value))?,
                 Part::Headers => {
@@ -111,22 +116,32 @@ impl Template {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_template_puts_things_in_their_places() {
-        let template = Template::parse(r"{topic}-{partition}@{offset}\t{key}={value} \{{headers}\}").unwrap();
-        let record = Record::new("k", "v").with_offset(7).with_header("a", "1").with_header("b", "2");
+    fn written(template: &str, record: &Record, null: &str) -> String {
         let mut out = Vec::new();
-        template.write(&mut out, "letters", 3, &record, "").unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "letters-3@7\tk=v {a=1,b=2}\n");
+        Template::parse(template).unwrap().write(&mut out, "letters", 3, record, null).unwrap();
+        String::from_utf8(out).unwrap()
+    }
 
-        let mut out = Vec::new();
-        Template::parse("{value}").unwrap().write(&mut out, "", 0, &Record::default(), "NULL").unwrap();
-        assert_eq!(out, b"NULL\n");
+    #[test]
+    fn placeholders_are_replaced() {
+        let record = Record::new("k", "v").with_offset(7).with_header("a", "1").with_header("b", "2");
+        let template = r"{topic}-{partition}@{offset}\t{key}={value} \{{headers}\}\x21";
+        assert_eq!(written(template, &record, ""), "letters-3@7\tk=v {a=1,b=2}!\n");
+        assert_eq!(written("{value}", &Record::default(), "NULL"), "NULL\n");
+    }
+
+    #[test]
+    fn no_timestamp_is_not_a_time() {
+        let template = "{timestamp} {time}";
+        assert_eq!(written(template, &Record::default(), ""), " \n");
+        assert_eq!(written(template, &Record::default(), "none"), "none none\n");
+        assert_eq!(written(template, &Record::default().with_timestamp(0), ""), "0 1970-01-01T00:00:00.000Z\n");
     }
 
     #[test]
     fn a_wrong_template_says_what_there_is() {
         assert!(Template::parse("{valeu}").unwrap_err().contains("value"));
-        assert!(Template::parse(r"\x").is_err());
+        assert!(Template::parse(r"\q").is_err());
+        assert!(Template::parse("{value").is_err());
     }
 }

@@ -1,75 +1,90 @@
+mod batch;
 mod partitioner;
+mod report;
 mod source;
+mod writer;
 
-use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use milena_client::{Acks, Client, Codec, Header, Record};
-use serde_json::json;
-use tokio::time::{Instant, timeout_at};
+use milena_client::{Codec, Header};
 
-use super::position::partitions_of;
-use crate::failure::{Failure, Result};
+use super::topic::{Numbers, Partitions, TopicName, numbers};
+use crate::escape::unescape;
+use crate::failure::Result;
 use crate::network::{Network, block_on, duration};
-use crate::output::{self, Progress};
-use partitioner::Partitioner;
-use source::{LineFormat, Reading};
+use source::LineFormat;
+use writer::Writer;
 
 const EXAMPLES: &str = r#"Examples:
-  echo 'Dear Milena' | milena produce --topic letters
-  milena produce --topic letters --key-separator : --codec zstd < letters.txt
-  milena produce --topic letters --input json < records.jsonl
-  milena consume --topic letters --json | milena produce --topic copies --input json
+  echo 'Dear Milena' | milena produce letters
+  milena produce letters --key-separator '\t' --codec zstd < letters.tsv
+  milena produce letters --input json < records.jsonl
+  milena consume letters --json | milena produce copies --input json --repartition
 
-A line is a record: its value, or with --key-separator a key and a value. With --input json a line
-is an object, and what it leaves out is null:
+Each line is a record: its value, or with --key-separator a key and a value. With --input json each
+line is an object, and key and value are null where they are missing:
   {"key": "k", "value": "v", "headers": [{"key": "h", "value": "1"}], "timestamp": 1714564800000}
-Bytes that are no text stand in keyBase64 and valueBase64. Null and empty differ: an empty line is
-an empty value, and --null '' or a JSON null makes it null."#;
+Bytes that are not text are in keyBase64 and valueBase64. Null and empty differ: an empty line is
+an empty value, and --null '' or a JSON null makes it null. Without a timestamp in its line a record
+gets the time of this machine; a timestamp of null means that the record has none.
+
+A line that is refused is reported on stderr with its number; the other lines are written, and the
+exit code is 1. If a partition cannot be written to in time, milena stops and says which lines were
+not written. Lines that may have been written, because a broker did not respond, are named too."#;
 
 /// Write records to a topic, one for each line of stdin
 ///
-/// Lines are collected into batches, and a batch leaves when it is full or its first record has waited long enough. Records
-/// with a key go to the partition that Kafka's own producer would choose, others a batch at a time to each partition in
-/// turn. How many were written is said on stderr.
+/// Collects lines into batches, and sends a batch when it is full or its first record has waited long enough. Records with
+/// a key go to the partition that Kafka's own producer would choose; the others go, one batch at a time, to each partition
+/// that has a leader. Reports on stderr how many records were written.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Produce {
-    /// The topic
-    #[arg(long, short, value_name = "TOPIC")]
-    topic: String,
+    #[command(flatten)]
+    topic: TopicName,
 
-    /// Only this partition; several with commas
-    #[arg(long, short, value_name = "N", value_delimiter = ',')]
-    partition: Vec<i32>,
+    /// Only to these partitions: numbers and ranges, such as 0,4-7
+    #[arg(long, short, value_name = "N", value_delimiter = ',', value_parser = numbers, allow_hyphen_values = true)]
+    partition: Vec<Numbers>,
 
-    /// What lines are
+    /// Choose partitions by key, also for JSON lines that name one
+    #[arg(long)]
+    repartition: bool,
+
+    /// Format of the lines
     #[arg(long, short, value_name = "FORMAT", default_value = "lines")]
     input: LineFormat,
 
-    /// What stands between key and value of a line; a line without it has no key
-    #[arg(long, short, value_name = "TEXT")]
-    key_separator: Option<String>,
+    /// Text between the key and the value of a line, with escapes such as \t; a line without it has no key
+    #[arg(long, short, value_name = "TEXT", value_parser = separator, allow_hyphen_values = true)]
+    key_separator: Option<Separator>,
 
-    /// The text that stands for null, as a key or as a value
+    /// Text that stands for null, as a key or as a value
     #[arg(long, value_name = "TEXT")]
     null: Option<String>,
+
+    /// Remove a carriage return at the end of each line
+    #[arg(long)]
+    crlf: bool,
 
     /// A header for every record; may be given several times
     #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = header)]
     header: Vec<Header>,
 
-    /// How batches are compressed: none, gzip, snappy, lz4 or zstd
+    /// Compression of batches: none, gzip, snappy, lz4 or zstd
     #[arg(long, value_name = "CODEC", default_value = "none")]
     codec: Codec,
 
-    /// Who has to have a batch before it counts as written
-    #[arg(long, value_name = "WHO", default_value = "all")]
+    /// Which replicas must have a batch before it counts as written
+    #[arg(long, value_name = "WHICH", default_value = "all")]
     acks: Confirm,
 
-    /// Most records of a batch
+    /// Send a batch again that may have been written already, so that its records may be there twice
+    #[arg(long)]
+    resend: bool,
+
+    /// Most records in a batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 
@@ -77,7 +92,7 @@ pub(crate) struct Produce {
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
     linger: Duration,
 
-    /// Print JSON: a line for each batch that was written
+    /// Print JSON: one line for each batch that was written
     #[arg(long)]
     json: bool,
 
@@ -85,10 +100,10 @@ pub(crate) struct Produce {
     network: Network,
 }
 
-/// Who confirms.
+/// Which replicas confirm a batch.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Confirm {
-    /// Nobody; losses do not show
+    /// None; losses are not noticed
     #[value(name = "0", alias = "none")]
     None,
     /// The leader of the partition
@@ -104,146 +119,39 @@ fn header(text: &str) -> std::result::Result<Header, String> {
     Ok(Header::new(key.to_owned(), value.to_owned()))
 }
 
-/// Bytes after which a batch is full whatever its records: brokers take a little over a megabyte.
-const BATCH_BYTES: usize = 512 * 1024;
+/// Bytes between key and value; a type of its own, because clap takes `Vec` for several values.
+#[derive(Clone, Debug)]
+struct Separator(Vec<u8>);
+
+fn separator(text: &str) -> std::result::Result<Separator, String> {
+    let bytes = unescape(text)?;
+    match bytes.as_slice() {
+        [] => Err("without text there is nothing to look for".to_owned()),
+        bytes if bytes.contains(&b'\n') => Err("a line feed ends a line, so no line contains one".to_owned()),
+        _ => Ok(Separator(bytes)),
+    }
+}
 
 impl Produce {
     pub(crate) fn run(self) -> Result {
         block_on(async {
-            let client = self.network.connect().await?;
-            let all = partitions_of(&client, &self.topic, &[]).await?;
-            let partitions = partitions_of(&client, &self.topic, &self.partition).await?;
-            let mut writer = Writer {
-                produce: &self,
-                client,
-                all,
-                partitioner: Partitioner::new(partitions),
-                batches: BTreeMap::new(),
-                records: 0,
-                bytes: 0,
-                written: 0,
-                progress: Progress::new(!std::io::stdin().is_terminal()),
-            };
-            let result = writer.copy().await;
-            drop(std::mem::replace(&mut writer.progress, Progress::new(false)));
-            if writer.written > 0 || result.is_ok() {
-                eprintln!("{}", writer.summary());
-            }
-            result
+            let client = self.network.connect_with(|config| config.resend_unanswered = self.resend).await?;
+            let partitions = Partitions::look_up(&client, self.topic.as_str(), &self.partition).await?;
+            Writer::new(&self, client, partitions).run().await
         })
     }
 }
 
-struct Writer<'a> {
-    produce: &'a Produce,
-    client: Client,
-    all: Vec<i32>,
-    partitioner: Partitioner,
-    /// What is collected, by partition.
-    batches: BTreeMap<i32, Vec<Record>>,
-    records: u32,
-    bytes: usize,
-    written: usize,
-    progress: Progress,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Writer<'_> {
-    async fn copy(&mut self) -> Result {
-        let reading = Reading {
-            format: self.produce.input,
-            key_separator: self.produce.key_separator.clone(),
-            null: self.produce.null.clone(),
-            headers: self.produce.header.clone(),
-        };
-        let mut lines = source::lines();
-        let mut number = 0_u64;
-        let mut due = None;
-        loop {
-            let line = match due {
-                None => lines.recv().await,
-                Some(due) => match timeout_at(due, lines.recv()).await {
-                    Ok(line) => line,
-                    Err(_) => {
-                        self.flush().await?;
-                        lines.recv().await
-                    }
-                },
-            };
-            let Some(line) = line else { break };
-            let line = line?;
-            number += 1;
-            if self.produce.input == LineFormat::Json && line.trim_ascii().is_empty() {
-                continue;
-            }
-            let added = reading.record(&line).and_then(|(record, partition)| self.add(record, partition));
-            if let Err(what) = added {
-                // What came before is good.
-                self.flush().await?;
-                return Err(Failure::failed(format!("line {number}: {what}")));
-            }
-            if self.records >= self.produce.batch || self.bytes >= BATCH_BYTES {
-                self.flush().await?;
-            }
-            due = match self.records {
-                0 => None,
-                1 => Some(Instant::now() + self.produce.linger),
-                _ => due,
-            };
+    #[test]
+    fn a_separator_has_escapes_and_can_be_found() {
+        assert_eq!(separator(r"\t").unwrap().0, b"\t");
+        assert_eq!(separator(r"\x1f=").unwrap().0, b"\x1f=");
+        for wrong in ["", r"\n", r"\", r"\d"] {
+            assert!(separator(wrong).is_err(), "{wrong}");
         }
-        self.flush().await
-    }
-
-    fn add(&mut self, record: Record, named: Option<i32>) -> std::result::Result<(), String> {
-        let partition = match named {
-            // An option says more than a line that was written somewhere else.
-            Some(partition) if self.produce.partition.is_empty() => partition,
-            _ => self.partitioner.partition(&record),
-        };
-        if !self.all.contains(&partition) {
-            let count = self.all.len();
-            return Err(format!("{} has no partition {partition}, it has {count}", self.produce.topic));
-        }
-        let headers =
-            record.headers.iter().map(|header| header.key.len() + header.value.as_ref().map_or(0, |v| v.len()));
-        let data = [&record.key, &record.value].into_iter().flatten().map(|bytes| bytes.len());
-        self.bytes += 16 + data.chain(headers).sum::<usize>();
-        self.records += 1;
-        self.batches.entry(partition).or_default().push(record);
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> Result {
-        (self.records, self.bytes) = (0, 0);
-        self.partitioner.turn();
-        let acks = match self.produce.acks {
-            Confirm::None => Acks::None,
-            Confirm::Leader => Acks::Leader,
-            Confirm::All => Acks::All,
-        };
-        let topic = &self.produce.topic;
-        for (partition, records) in std::mem::take(&mut self.batches) {
-            let count = records.len();
-            let outcome = self.client.produce(topic, partition, acks, self.produce.codec, records).await?;
-            self.written += count;
-            self.progress.tell(self.written as u64, "records");
-            if self.produce.json {
-                let json = json!({
-                    "topic": topic,
-                    "partition": partition,
-                    "baseOffset": outcome.base_offset,
-                    "records": count,
-                });
-                let mut out = output::stdout();
-                writeln!(out, "{json}")?;
-                out.flush()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn summary(&self) -> String {
-        let records = if self.written == 1 { "record" } else { "records" };
-        let sent = if matches!(self.produce.acks, Confirm::None) { "sent" } else { "wrote" };
-        format!("{sent} {} {records} to {}", self.written, self.produce.topic)
     }
 }

@@ -1,18 +1,18 @@
-//! Records out of lines.
+//! Records from the lines of stdin.
 
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, Read};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use milena_client::{Header, Record};
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::failure::{Failure, Result};
-use crate::record;
+use crate::{record, time};
 
-/// What lines are.
+/// The format of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LineFormat {
-    /// A value, with a key in front when there is a separator
+    /// A value, after a key if there is a separator
     Lines,
     /// JSON objects, as `milena consume --json` writes them
     Json,
@@ -21,8 +21,9 @@ pub(super) enum LineFormat {
 /// How a line becomes a record.
 pub(super) struct Reading {
     pub(super) format: LineFormat,
-    pub(super) key_separator: Option<String>,
+    pub(super) key_separator: Option<Vec<u8>>,
     pub(super) null: Option<String>,
+    pub(super) crlf: bool,
     pub(super) headers: Vec<Header>,
 }
 
@@ -38,19 +39,20 @@ impl Reading {
     }
 
     fn plain(&self, line: &Bytes) -> Record {
-        let separator = self.key_separator.as_deref().unwrap_or_default().as_bytes();
+        let line = match line.strip_suffix(b"\r") {
+            Some(without) if self.crlf => line.slice(..without.len()),
+            _ => line.clone(),
+        };
+        let separator = self.key_separator.as_deref().unwrap_or_default();
         let at = match separator {
             [] => None,
             separator => line.windows(separator.len()).position(|window| window == separator),
         };
-        match at {
-            Some(at) => Record {
-                key: self.or_null(line.slice(..at)),
-                value: self.or_null(line.slice(at + separator.len()..)),
-                ..Record::default()
-            },
-            None => Record { value: self.or_null(line.clone()), ..Record::default() },
-        }
+        let (key, value) = match at {
+            Some(at) => (self.or_null(line.slice(..at)), line.slice(at + separator.len()..)),
+            None => (None, line),
+        };
+        Record { key, value: self.or_null(value), timestamp: time::now(), ..Record::default() }
     }
 
     fn or_null(&self, bytes: Bytes) -> Option<Bytes> {
@@ -58,57 +60,141 @@ impl Reading {
     }
 }
 
-/// The lines of stdin, without their ends, read by a thread of its own so that connections stay alive meanwhile.
-pub(super) fn lines() -> Receiver<Result<Bytes>> {
-    let (sender, receiver) = channel(4096);
+/// Bytes read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// The longest line: brokers take requests up to 100 MiB unless configured otherwise.
+const MAX_LINE: usize = 100 << 20;
+
+/// Blocks of whole lines from stdin, read by a thread of its own so that connections stay alive meanwhile.
+pub(super) fn blocks() -> Receiver<Result<Bytes>> {
+    let (sender, receiver) = channel(4);
     std::thread::spawn(move || {
-        let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
-        loop {
-            let mut line = Vec::new();
-            let line = match input.read_until(b'\n', &mut line) {
-                Ok(0) => break,
-                Ok(_) => {
-                    if line.last() == Some(&b'\n') {
-                        line.pop();
-                    }
-                    if line.last() == Some(&b'\r') {
-                        line.pop();
-                    }
-                    Ok(Bytes::from(line))
-                }
-                Err(error) => Err(Failure::failed(format!("cannot read stdin: {error}"))),
-            };
-            let failed = line.is_err();
-            if sender.blocking_send(line).is_err() || failed {
-                break;
-            }
+        if let Err(error) = read(&mut io::stdin().lock(), MAX_LINE, &sender) {
+            // A receiver that is gone needs no error.
+            let _ = sender.blocking_send(Err(error));
         }
     });
     receiver
+}
+
+/// Sends blocks that end with a line feed, the last one perhaps without.
+fn read(input: &mut impl Read, max_line: usize, sender: &Sender<Result<Bytes>>) -> Result {
+    let mut pending = BytesMut::new();
+    loop {
+        let before = pending.len();
+        pending.resize(before + CHUNK, 0);
+        let read = match input.read(&mut pending[before..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(Failure::failed(format!("cannot read stdin: {error}"))),
+            Ok(0) => {
+                pending.truncate(before);
+                if !pending.is_empty() {
+                    // As below.
+                    let _ = sender.blocking_send(Ok(pending.freeze()));
+                }
+                return Ok(());
+            }
+            Ok(read) => read,
+        };
+        pending.truncate(before + read);
+        if let Some(last) = pending[before..].iter().rposition(|byte| *byte == b'\n') {
+            let block = pending.split_to(before + last + 1).freeze();
+            if sender.blocking_send(Ok(block)).is_err() {
+                // Writing has ended.
+                return Ok(());
+            }
+        } else if pending.len() > max_line {
+            return Err(Failure::failed(format!(
+                "a line is longer than {} MiB, the most a broker takes",
+                max_line >> 20
+            )));
+        }
+    }
+}
+
+/// The lines of a block, without their line feeds.
+pub(super) fn lines(mut block: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        if block.is_empty() {
+            return None;
+        }
+        let end = block.iter().position(|byte| *byte == b'\n');
+        let line = block.split_to(end.unwrap_or(block.len()));
+        if end.is_some() {
+            let _ = block.split_to(1);
+        }
+        Some(line)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(separator: Option<&str>, null: Option<&str>, line: &'static str) -> Record {
-        let reading = Reading {
+    fn reading(separator: Option<&str>, null: Option<&str>, crlf: bool) -> Reading {
+        Reading {
             format: LineFormat::Lines,
-            key_separator: separator.map(str::to_owned),
+            key_separator: separator.map(|separator| separator.as_bytes().to_vec()),
             null: null.map(str::to_owned),
+            crlf,
             headers: Vec::new(),
-        };
-        reading.record(&Bytes::from_static(line.as_bytes())).unwrap().0
+        }
+    }
+
+    fn key_and_value(reading: &Reading, line: &'static str) -> (Option<Bytes>, Option<Bytes>) {
+        let record = reading.record(&Bytes::from_static(line.as_bytes())).unwrap().0;
+        (record.key, record.value)
     }
 
     #[test]
     fn null_and_empty_differ() {
-        assert_eq!(read(None, None, "a:b"), Record::from_value("a:b"));
-        assert_eq!(read(Some(":"), None, "a:b:c"), Record::new("a", "b:c"));
-        assert_eq!(read(Some(":"), None, "a:"), Record::new("a", ""));
-        assert_eq!(read(Some(":"), None, "a"), Record::from_value("a"));
-        assert_eq!(read(Some(":"), Some(""), "a:").value, None);
-        assert_eq!(read(Some(" => "), Some("NULL"), "NULL => x"), Record::from_value("x"));
-        assert_eq!(read(None, None, "").value, Some(Bytes::new()));
+        let read = |separator, null, line| key_and_value(&reading(separator, null, false), line);
+        assert_eq!(read(None, None, "a:b"), (None, Some("a:b".into())));
+        assert_eq!(read(Some(":"), None, "a:b:c"), (Some("a".into()), Some("b:c".into())));
+        assert_eq!(read(Some(":"), None, "a:"), (Some("a".into()), Some("".into())));
+        assert_eq!(read(Some(":"), None, "a"), (None, Some("a".into())));
+        assert_eq!(read(Some(":"), Some(""), "a:"), (Some("a".into()), None));
+        assert_eq!(read(Some(" => "), Some("NULL"), "NULL => x"), (None, Some("x".into())));
+        assert_eq!(read(None, None, ""), (None, Some("".into())));
+    }
+
+    #[test]
+    fn a_carriage_return_is_removed_only_on_request() {
+        assert_eq!(key_and_value(&reading(None, None, false), "a\r"), (None, Some("a\r".into())));
+        assert_eq!(key_and_value(&reading(None, None, true), "a\r\r"), (None, Some("a\r".into())));
+    }
+
+    /// Gives its bytes in pieces of this size.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn lines_come_whole_from_pieces_of_any_size() {
+        for size in 1..8 {
+            let (sender, mut receiver) = channel(100);
+            read(&mut Pieces(b"one\n\ntwo\r\nthree", size), 1 << 20, &sender).unwrap();
+            drop(sender);
+            let mut found = Vec::new();
+            while let Some(block) = receiver.blocking_recv() {
+                found.extend(lines(block.unwrap()));
+            }
+            assert_eq!(found, ["one", "", "two\r", "three"], "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let (sender, _receiver) = channel(100);
+        let error = read(&mut io::repeat(b'x'), 1 << 20, &sender).unwrap_err();
+        assert!(error.message().contains("longer than 1 MiB"), "{}", error.message());
     }
 }

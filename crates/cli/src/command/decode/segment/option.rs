@@ -69,7 +69,7 @@ fn offsets(text: &str) -> Result<Range<i64>, String> {
 }
 
 fn times(text: &str) -> Result<Range<i64>, String> {
-    let parse = |text: &str| text.parse().ok().or_else(|| time::parse(text));
+    let parse = |text: &str| text.parse().ok().or_else(|| time::parse(text).ok());
     range(text, parse, "times, such as 2024-05-01..2024-05-02T12:30, or milliseconds")
 }
 
