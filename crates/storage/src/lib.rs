@@ -44,6 +44,7 @@
 mod checkpoint;
 mod fault;
 mod folder;
+mod head;
 mod index;
 mod item;
 mod log;
@@ -51,6 +52,7 @@ mod name;
 mod number;
 mod property;
 mod read;
+mod resync;
 mod selection;
 mod snapshot;
 mod verify;

@@ -1,31 +1,20 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use bytes::Bytes;
-use milena_records::{Batch, Codec, ReadOptions};
+use milena_records::{Batch, ReadOptions};
 
 use crate::fault::Fault;
-use crate::number::big_endian;
+use crate::head::{HEAD, Head, MAGIC};
+use crate::resync::{Extent, Resync, lost};
 use crate::window::Window;
-
-/// Offset and size in front of every entry, and the magic behind them.
-const OVERHEAD: usize = 12;
-const MAGIC: usize = 16;
-/// The longest header, that of magic 2. As much is looked at behind a batch whose checksum is wrong.
-const HEAD: usize = 61;
-/// Bytes that may be compared with a checksum while searching, besides four for each byte that is passed over. It bounds
-/// the time that made-up headers can cost.
-const CREDIT: u64 = 64 << 20;
-/// Bytes that are passed over before they are let go.
-const LET_GO: usize = 64 << 10;
 
 /// How to walk over a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOptions {
-    /// Most bytes of one batch; 128 MiB by default. A size above is taken for damage, so this bounds memory.
+    /// Most bytes of one batch; 128 MiB by default. A larger size counts as damage, so this bounds memory.
     pub max_batch: usize,
     /// How to read the records of the batches: [`ReadOptions::limit`] bounds what one decompresses to. Its `check_crc` is
-    /// not looked at, since the walk compares the checksum of each batch.
+    /// ignored, since the walk compares the checksum of each batch.
     pub records: ReadOptions,
 }
 
@@ -35,7 +24,7 @@ impl Default for LogOptions {
     }
 }
 
-/// What stands in a log, and where.
+/// A part of a log, and where it is.
 #[derive(Clone, Debug)]
 pub struct LogEntry {
     /// Its bytes in the file.
@@ -54,21 +43,22 @@ pub enum Content {
         /// Whether the checksum of the batch is right.
         crc_valid: bool,
     },
-    /// Bytes that are no batch. The walk goes on where the next one begins.
+    /// Bytes that are not a batch. The walk continues where the next one begins.
     Damaged(Fault),
-    /// Zeros up to the end: room that a broker has set aside.
+    /// Zeros up to the end: space that a broker has preallocated.
     Zeros,
     /// The beginning of a batch, cut off where the file ends.
     CutOff {
-        /// Bytes that the whole batch takes, when enough is there to say.
+        /// Size of the whole batch, if enough of it is there to tell.
         expected: Option<u64>,
     },
 }
 
 /// Walks over a log segment or a KRaft snapshot, from batch to batch, of any mix of magic 0, 1 and 2.
 ///
-/// A batch is held in memory and nothing else, so that memory does not grow with the file. Where a size or a magic cannot
-/// be, or a checksum is wrong and no batch follows, the walk searches for the next batch whose checksum is right.
+/// One batch is held in memory at a time, so that memory does not grow with the file. Where a size or a magic is impossible
+/// or a checksum is wrong, the walk looks for a batch with a right checksum (CRC-32C in magic 2, CRC-32 before), first inside
+/// of the bytes that the damaged one claims. Bytes that only look like a batch never hide one that is right.
 ///
 /// ```
 /// use milena_storage::{Content, LogReader};
@@ -89,10 +79,10 @@ pub enum Content {
 pub struct LogReader<R> {
     window: Window<R>,
     options: LogOptions,
+    resync: Resync,
     batches: usize,
-    /// Behind the last batch, when there was one.
+    /// After the last batch that was right.
     next_offset: Option<i64>,
-    credit: u64,
     done: bool,
 }
 
@@ -103,14 +93,15 @@ enum Lost {
 }
 
 impl<R: Read> LogReader<R> {
-    /// Reads with the default options. No buffer is needed around `read`.
+    /// Reads with the default options. `read` needs no buffer around it.
     pub fn new(read: R) -> Self {
         Self::with_options(read, LogOptions::default())
     }
 
-    /// Reads with options of your own.
+    /// Reads with the given options.
     pub fn with_options(read: R, options: LogOptions) -> Self {
-        Self { window: Window::new(read), options, batches: 0, next_offset: None, credit: CREDIT, done: false }
+        let resync = Resync::new(options.max_batch);
+        Self { window: Window::new(read), options, resync, batches: 0, next_offset: None, done: false }
     }
 
     fn step(&mut self) -> io::Result<Option<LogEntry>> {
@@ -129,32 +120,47 @@ impl<R: Read> LogReader<R> {
                 return self.search(Lost::Damaged(fault)).map(Some);
             }
         };
-        let held = self.window.fill(total + HEAD)?;
-        if held < total {
+        if self.window.fill(total)? < total {
             return self.search(Lost::CutOff(Some(total as u64))).map(Some);
         }
         let range = start..start + total as u64;
         let bytes = self.window.take(total);
-        let batch = match Batch::parse(bytes.clone(), self.records_options(bytes[MAGIC])) {
-            Ok(batch) => batch.placed(self.batches, start as usize),
+        let batch = Batch::parse(bytes.clone(), self.records_options(bytes[MAGIC]));
+        let batch = batch.map(|batch| batch.placed(self.batches, start as usize));
+        let fault = match &batch {
+            Ok(batch) => batch.check_crc().err().map(|error| Fault::of_batch(&error, range.clone())),
             Err(error) => {
-                self.batches += 1;
-                let mut fault = Fault::of_batch(&error, range.clone());
+                let mut fault = Fault::of_batch(error, range.clone());
                 fault.at = fault.at.map(|at| at + start);
-                return Ok(Some(LogEntry { range, content: Content::Damaged(fault) }));
+                Some(fault)
             }
         };
-        let checked = batch.check_crc();
-        if let Err(error) = &checked {
-            // If what follows is no batch either, the size may be what is damaged.
-            if !self.goes_on() && self.pay(total) {
-                self.window.put_back(&bytes);
-                return self.search(Lost::Damaged(Fault::of_batch(error, range))).map(Some);
+        let content = match (batch, fault) {
+            (Ok(batch), None) => {
+                self.next_offset = Some(batch.next_offset());
+                Content::Batch { batch, crc_valid: true }
             }
-        }
+            (batch, Some(fault)) => {
+                self.window.put_back(&bytes);
+                match self.resync.extent(&mut self.window, total, self.next_offset)? {
+                    Extent::Unknown => return self.search(Lost::Damaged(fault)).map(Some),
+                    Extent::Before(size, found) => {
+                        self.window.skip(size);
+                        return Ok(Some(self.damaged(fault, start..start + size as u64, found)));
+                    }
+                    Extent::Claimed(found) => {
+                        self.window.skip(total);
+                        match batch {
+                            Ok(batch) => Content::Batch { batch, crc_valid: false },
+                            Err(_) => return Ok(Some(self.damaged(fault, range, found))),
+                        }
+                    }
+                }
+            }
+            (Err(_), None) => return Ok(None),
+        };
         self.batches += 1;
-        self.next_offset = Some(batch.next_offset());
-        Ok(Some(LogEntry { range, content: Content::Batch { batch, crc_valid: checked.is_ok() } }))
+        Ok(Some(LogEntry { range, content }))
     }
 
     /// The checksum of a batch is compared here; those of the messages in a wrapper are not.
@@ -162,79 +168,28 @@ impl<R: Read> LogReader<R> {
         ReadOptions { check_crc: magic < 2, ..self.options.records }
     }
 
-    /// Whether the bytes to come can be a batch, the end, or room set aside.
-    fn goes_on(&self) -> bool {
-        let held = self.window.held();
-        let head = held.get(..HEAD).unwrap_or(held);
-        head.iter().all(|byte| *byte == 0) || is_plausible(head, self.options.max_batch)
-    }
-
-    /// Whether there is credit left for so many bytes.
-    fn pay(&mut self, bytes: usize) -> bool {
-        let left = self.credit.checked_sub(bytes as u64);
-        self.credit = left.unwrap_or(self.credit);
-        left.is_some()
-    }
-
-    /// Passes over bytes that are no batch, up to the next one or the end.
-    fn search(&mut self, lost: Lost) -> io::Result<LogEntry> {
-        let start = self.window.position();
-        let (mut at, mut zeros) = (0, true);
-        let found = loop {
-            let held = self.window.fill(at + HEAD)?;
-            let Some(byte) = self.window.held().get(at) else { break None };
-            zeros &= *byte == 0;
-            at += 1;
-            self.credit = self.credit.saturating_add(4);
-            if held > at + MAGIC && self.is_batch(at)? {
-                break self.window.held().get(at..at + 8).map(|offset| big_endian(offset) as i64);
-            }
-            if at >= LET_GO {
-                self.window.skip(at);
-                at = 0;
-            }
-        };
-        self.window.skip(at);
-        let range = start..self.window.position();
-        let content = match (lost, found) {
-            (_, None) if zeros => Content::Zeros,
-            (Lost::CutOff(expected), None) => Content::CutOff { expected },
+    /// Skips bytes that are not a batch, up to the next one or the end.
+    fn search(&mut self, reason: Lost) -> io::Result<LogEntry> {
+        let skipped = self.resync.search(&mut self.window)?;
+        let range = skipped.range;
+        let fault = match (reason, skipped.found) {
+            (_, None) if skipped.are_zeros => return Ok(LogEntry { range, content: Content::Zeros }),
+            (Lost::CutOff(expected), None) => return Ok(LogEntry { range, content: Content::CutOff { expected } }),
             (Lost::CutOff(Some(expected)), Some(_)) => {
                 let message = format!("entry of {expected} bytes, which the file does not have");
-                Content::Damaged(self.damage(Fault::new("framing", range.clone(), message), &range, found))
+                Fault::new("framing", range.clone(), message)
             }
-            (Lost::CutOff(None), Some(_)) => {
-                Content::Damaged(self.damage(Fault::malformed(range.clone(), "no batch"), &range, found))
-            }
-            (Lost::Damaged(fault), found) => Content::Damaged(self.damage(fault, &range, found)),
+            (Lost::CutOff(None), Some(_)) => Fault::malformed(range.clone(), "no batch"),
+            (Lost::Damaged(fault), _) => fault,
         };
-        if matches!(content, Content::Damaged(_)) {
-            self.batches += 1;
-        }
-        Ok(LogEntry { range, content })
+        Ok(self.damaged(fault, range, skipped.found.flatten()))
     }
 
-    fn damage(&self, fault: Fault, range: &Range<u64>, found: Option<i64>) -> Fault {
-        let lost = match (self.next_offset, found) {
-            (Some(from), Some(to)) if from < to => Some(from..to),
-            _ => None,
-        };
-        Fault { range: range.clone(), lost, ..fault }
-    }
-
-    /// Whether a batch with a right checksum begins there.
-    fn is_batch(&mut self, at: usize) -> io::Result<bool> {
-        let Some(head) = self.window.held().get(at..) else { return Ok(false) };
-        let head = head.get(..HEAD).unwrap_or(head);
-        if !is_plausible(head, self.options.max_batch) {
-            return Ok(false);
-        }
-        let Head::Whole(total) = Head::read(head, self.options.max_batch) else { return Ok(false) };
-        if !self.pay(total) || self.window.fill(at + total)? < at + total {
-            return Ok(false);
-        }
-        let bytes = Bytes::copy_from_slice(&self.window.held()[at..at + total]);
-        Ok(Batch::parse(bytes, ReadOptions::default()).is_ok_and(|batch| batch.check_crc().is_ok()))
+    /// Bytes that are not a batch. `found` is the first offset after them.
+    fn damaged(&mut self, fault: Fault, range: Range<u64>, found: Option<i64>) -> LogEntry {
+        self.batches += 1;
+        let fault = Fault { range: range.clone(), lost: lost(self.next_offset, found), ..fault };
+        LogEntry { range, content: Content::Damaged(fault) }
     }
 }
 
@@ -248,61 +203,5 @@ impl<R: Read> Iterator for LogReader<R> {
         let next = self.step().transpose();
         self.done = !matches!(next, Some(Ok(_)));
         next
-    }
-}
-
-/// The first bytes of an entry.
-enum Head {
-    /// They say that it takes so many bytes.
-    Whole(usize),
-    /// There are too few to say, but for the size perhaps.
-    Short(Option<u64>),
-    /// They cannot be.
-    Wrong { at: usize, message: String },
-}
-
-impl Head {
-    fn read(bytes: &[u8], max_batch: usize) -> Self {
-        let Some(size) = bytes.get(8..OVERHEAD) else { return Self::Short(None) };
-        let size = big_endian(size) as i32;
-        let smallest = 14;
-        if size < smallest {
-            return Self::Wrong { at: 8, message: format!("entry of {size} bytes, the smallest has {smallest}") };
-        }
-        let total = size as usize + OVERHEAD;
-        let Some(magic) = bytes.get(MAGIC) else { return Self::Short(Some(total as u64)) };
-        if *magic > 2 {
-            return Self::Wrong { at: MAGIC, message: format!("magic {}, there are 0, 1 and 2", *magic as i8) };
-        }
-        if total > max_batch {
-            return Self::Wrong {
-                at: 8,
-                message: format!("entry of {size} bytes, more than the limit of {max_batch}"),
-            };
-        }
-        Self::Whole(total)
-    }
-}
-
-/// Whether bytes look like the header of a batch: more than is asked of one that stands where it should.
-fn is_plausible(head: &[u8], max_batch: usize) -> bool {
-    let number = |range: Range<usize>| head.get(range).map(big_endian);
-    let Head::Whole(total) = Head::read(head, max_batch) else {
-        // An end that is cut off is plausible.
-        return head.len() <= MAGIC && head.first().is_none_or(|byte| *byte < 0x80);
-    };
-    if head[0] >= 0x80 {
-        return false;
-    }
-    match head[MAGIC] {
-        2 => {
-            let (Some(attributes), Some(delta), Some(count)) = (number(21..23), number(23..27), number(57..61)) else {
-                return total >= HEAD;
-            };
-            let codec = Codec::from_id((attributes & 7) as u8);
-            let (delta, count) = (delta as i32, count as i32);
-            total >= HEAD && attributes < 0x80 && codec.is_some() && delta >= 0 && count >= 0
-        }
-        _ => number(17..18).is_none_or(|attributes| attributes < 0x10),
     }
 }

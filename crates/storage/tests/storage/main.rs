@@ -4,3 +4,4 @@
 mod agree;
 mod damage;
 mod folder;
+mod intact;
