@@ -71,9 +71,7 @@ pub use config::ClientConfig;
 pub use error::{ConnectCause, Error, Result};
 pub use fetch::{FetchOptions, Fetched};
 pub use milena_records::{Codec, Header, Record};
-pub use milena_transport::Tls;
-#[cfg(feature = "tls")]
-pub use milena_transport::{TlsConfig, TlsError};
+pub use milena_transport::{Tls, TlsConfig, TlsError};
 pub use observer::{FrameDirection, ObservedFrame, Observer};
 pub use offsets::{FoundOffset, Isolation, OffsetSpec};
 pub use produce::{Acks, ProduceOutcome};

@@ -29,6 +29,7 @@ mod segments;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
+mod tls_config;
 
 pub use address::{Address, AddressError};
 pub use dial::{DialError, dial};
@@ -36,5 +37,4 @@ pub use race::first_of;
 pub use segments::Segments;
 pub use stream::Stream;
 pub use tls::Tls;
-#[cfg(feature = "tls")]
-pub use tls::{TlsConfig, TlsError};
+pub use tls_config::{TlsConfig, TlsError};

@@ -2,12 +2,21 @@ use tokio::net::TcpStream;
 
 use crate::address::Address;
 use crate::dial::DialError;
+use crate::tls_config::{TlsConfig, TlsError};
 
-/// TLS for connections. There is none in a build without the feature `tls`.
+/// TLS for connections. A build without the feature `tls` cannot make one.
 #[derive(Clone, Debug)]
 pub enum Tls {}
 
 impl Tls {
+    /// Fails: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn new(_: &TlsConfig) -> Result<Self, TlsError> {
+        Err(TlsError::new("TLS", "this build has none: turn on the feature `tls`"))
+    }
+
     pub(crate) async fn handshake(&self, _: &Address, _: TcpStream) -> Result<crate::Stream, DialError> {
         match *self {}
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
@@ -17,40 +17,7 @@ use tokio_rustls::rustls::{
 use crate::address::Address;
 use crate::dial::DialError;
 use crate::stream::Stream;
-
-/// Whom to believe, and who to be.
-///
-/// ```
-/// use milena_transport::TlsConfig;
-///
-/// let config = TlsConfig { ca: Some("ca.pem".into()), ..TlsConfig::default() };
-/// # let _ = config;
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct TlsConfig {
-    /// File with the certificates, as PEM, that vouch for the brokers. `None` takes those that the system trusts.
-    pub ca: Option<PathBuf>,
-    /// Files with this side's certificate chain and its private key, both as PEM, for brokers that ask for one.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name that the certificates of the brokers have to show, when it is not the host that is dialled.
-    pub server_name: Option<String>,
-    /// Takes any certificate of anybody: what is said can be read and changed on the way. For tests alone.
-    pub dangerously_unverified: bool,
-}
-
-/// A configuration that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {why}")]
-pub struct TlsError {
-    what: String,
-    why: String,
-}
-
-impl TlsError {
-    fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), why: why.to_string() }
-    }
-}
+use crate::tls_config::{TlsConfig, TlsError};
 
 /// TLS for connections, version 1.2 and 1.3. Cheap to clone; the files were read when it was made.
 #[derive(Clone)]
