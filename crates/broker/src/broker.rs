@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::BrokerConfig;
 use crate::error::BrokerError;
+use crate::received::ReceivedRequest;
 use crate::server;
 use crate::state::State;
 
@@ -28,15 +29,15 @@ pub struct Broker {
     state: Arc<State>,
     address: SocketAddr,
     stop: watch::Sender<bool>,
-    /// `None` once it was waited for.
+    /// `None` after it was waited for.
     task: Option<JoinHandle<()>>,
 }
 
 impl Broker {
-    /// Starts a broker on the current tokio runtime; it takes connections when this returns.
+    /// Starts a broker on the current tokio runtime; it accepts connections when this returns.
     ///
     /// # Errors
-    /// The address cannot be listened at; a setting that makes no sense.
+    /// The broker cannot listen on the address; a setting is invalid.
     pub async fn start(config: BrokerConfig) -> Result<Self, BrokerError> {
         check(&config)?;
         let failed = |source| BrokerError::Listen { host: config.host.clone(), port: config.port, source };
@@ -44,7 +45,7 @@ impl Broker {
         let address = listener.local_addr().map_err(failed)?;
         let host = match &config.advertised_host {
             Some(host) => host.clone(),
-            // Nobody can connect to any address.
+            // "Every address" is none that a client can connect to.
             None if address.ip().is_unspecified() => (if address.is_ipv4() { "127.0.0.1" } else { "::1" }).to_owned(),
             None => config.host.clone(),
         };
@@ -56,13 +57,13 @@ impl Broker {
         Ok(Self { state, address, stop, task: Some(task) })
     }
 
-    /// `host:port` as clients are told: what goes into `bootstrap.servers`. An IPv6 address stands in brackets.
+    /// `host:port` for `bootstrap.servers` of clients. An IPv6 address is in brackets.
     pub fn bootstrap(&self) -> String {
         let (host, port) = (&self.state.host, self.state.port);
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
-    /// The address that is listened at.
+    /// The address that the broker listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -77,8 +78,34 @@ impl Broker {
         &self.state.cluster_id
     }
 
-    /// Stops: no new connections, requests at work are dropped when they wait for records and answered otherwise, and
-    /// after a second all is closed in any case. The port is free when this returns.
+    /// The last requests that the broker received, oldest first, for tests that check what a client sent. How many are kept
+    /// is set by [`requests_kept`](BrokerConfig::requests_kept) and
+    /// [`request_bytes_kept`](BrokerConfig::request_bytes_kept). A request is here before its response is sent.
+    ///
+    /// ```
+    /// # use milena_broker::{Broker, BrokerConfig};
+    /// use milena_messages::{ApiKey, ProduceRequest};
+    ///
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let broker = Broker::start(BrokerConfig::default()).await?;
+    /// // ... a client with client.id=orders runs ...
+    /// let requests = broker.requests();
+    /// let produced = requests.iter().filter(|request| {
+    ///     request.api_key() == ApiKey::PRODUCE && request.client_id() == Some("orders")
+    /// });
+    /// for request in produced {
+    ///     assert_eq!(request.decode::<ProduceRequest>()?.acks, -1);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.state.received.all()
+    }
+
+    /// Stops the broker. It accepts no more connections; a request that waits for records is dropped, others get their
+    /// response; after a second all connections are closed. The port is free when this returns.
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         if let Some(task) = self.task.take() {
@@ -106,6 +133,9 @@ fn check(config: &BrokerConfig) -> Result<(), BrokerError> {
     }
     if config.max_message_bytes < 0 {
         return wrong("max_message_bytes", config.max_message_bytes.to_string(), "at least 0 is expected");
+    }
+    if config.fetch_max_bytes < 1024 {
+        return wrong("fetch_max_bytes", config.fetch_max_bytes.to_string(), "at least 1024 is expected");
     }
     if config.max_connections == 0 {
         return wrong("max_connections", "0".to_owned(), "at least 1 is expected");

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
 
-/// How a [`Broker`](crate::Broker) is set up.
+/// The settings of a [`Broker`](crate::Broker).
 ///
 /// ```
 /// use milena_broker::BrokerConfig;
@@ -12,33 +12,43 @@ use milena_connection::DEFAULT_MAX_FRAME;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerConfig {
-    /// Address or name to listen at; `127.0.0.1` unless said otherwise.
+    /// Address or name to listen on. Default: `127.0.0.1`.
     pub host: String,
-    /// Port to listen at; 0, the default, takes a free one.
+    /// Port to listen on. Default: 0, which takes a free port.
     pub port: u16,
-    /// Host that clients are told to connect to. `None` is the host listened at, or the loopback when that is any
-    /// address.
+    /// Host that clients connect to. Default: the host that the broker listens on, or the loopback address when that is
+    /// every address of the machine.
     pub advertised_host: Option<String>,
-    /// Port that clients are told to connect to, such as that of a proxy. `None` is the port listened at.
+    /// Port that clients connect to, such as the port of a proxy. Default: the port that the broker listens on.
     pub advertised_port: Option<u16>,
-    /// Id of the one node that this cluster has; 1 unless said otherwise, at least 0.
+    /// Id of the one node of this cluster, at least 0. Default: 1.
     pub node_id: i32,
-    /// Rack that the node says it stands in.
+    /// Rack of the node.
     pub rack: Option<String>,
-    /// Id of the cluster; `None` makes up a new one.
+    /// Id of the cluster. Default: a random one.
     pub cluster_id: Option<String>,
-    /// Partitions of a topic that is created without saying how many, at least 1; 1 unless said otherwise.
+    /// Default number of partitions for new topics, at least 1. Default: 1.
     pub default_partitions: i32,
-    /// Whether asking for the metadata of an unknown topic creates it, as Kafka does out of the box.
+    /// Whether a Metadata request for an unknown topic creates it, as in Kafka. Default: true.
     pub auto_create_topics: bool,
-    /// Largest record batch taken, in bytes, where a topic does not say otherwise; Kafka's 1,048,588 by default.
+    /// Largest record batch in bytes, for topics without a setting of their own. Default: Kafka's 1,048,588.
     pub max_message_bytes: i32,
-    /// Largest request taken, in bytes; 100 MiB by default. A larger one ends its connection.
+    /// Largest request in bytes; a larger one ends its connection. Default: 100 MiB.
     pub max_frame: usize,
-    /// Connections at the same time; one more is closed at once. 1024 by default.
+    /// Most bytes of records in one Fetch response, whatever the request asks for; only a first batch that is larger
+    /// comes all the same. Kafka's `fetch.max.bytes`. Default: 55 MiB.
+    pub fetch_max_bytes: i32,
+    /// Most partitions of all topics together. Default: 100,000.
+    pub max_partitions: usize,
+    /// Most connections at the same time. One more takes the place of a connection that never sent a request, or is
+    /// refused when there is none. Default: 1024.
     pub max_connections: usize,
-    /// A connection without a request for this long is closed; 10 minutes by default.
+    /// A connection on which nothing happens for this long is closed. Default: 10 minutes.
     pub idle_timeout: Duration,
+    /// How many of the last requests [`Broker::requests`](crate::Broker::requests) returns. Default: 10,000.
+    pub requests_kept: usize,
+    /// Most bytes of memory for those requests; the oldest are dropped first. Default: 16 MiB.
+    pub request_bytes_kept: usize,
 }
 
 impl Default for BrokerConfig {
@@ -55,8 +65,12 @@ impl Default for BrokerConfig {
             auto_create_topics: true,
             max_message_bytes: 1_048_588,
             max_frame: DEFAULT_MAX_FRAME,
+            fetch_max_bytes: 55 << 20,
+            max_partitions: 100_000,
             max_connections: 1024,
             idle_timeout: Duration::from_secs(600),
+            requests_kept: 10_000,
+            request_bytes_kept: 16 << 20,
         }
     }
 }

@@ -2,22 +2,22 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrokerError {
-    /// The address cannot be listened at.
-    #[error("cannot listen at {host}:{port}: {source}")]
+    /// The broker cannot listen on the address.
+    #[error("cannot listen on {host}:{port}")]
     Listen {
         /// The host as configured.
         host: String,
         /// The port as configured.
         port: u16,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A setting that makes no sense.
+    /// A setting is invalid.
     #[error("{setting} cannot be {value}: {reason}")]
     Config {
         /// The field of [`BrokerConfig`](crate::BrokerConfig).
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
         /// What is expected.
         reason: &'static str,

@@ -2,9 +2,11 @@
 
 use bytes::{Bytes, BytesMut};
 use milena_messages::ErrorCode;
-use milena_records::{Batch, BatchMut, Batches, Codec, ErrorKind, TimestampType};
+use milena_records::{Batch, BatchMut, Batches, Codec, ErrorKind, ReadOptions, TimestampType};
 
+use crate::cost::Cost;
 use crate::legacy::{refusal, up_convert};
+use crate::log::LEADER_EPOCH;
 use crate::producer_state::Sequence;
 use crate::refusal::Refusal;
 use crate::topic_config::TopicConfig;
@@ -40,7 +42,7 @@ fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
 }
 
 /// Checks the records of one partition. `version` is that of the Produce request: from 3 on it takes exactly one batch of
-/// magic 2, before it takes message sets, which become a batch here.
+/// magic 2. Older versions take message sets, which become a batch here.
 ///
 /// # Errors
 /// The code that Kafka gives for it.
@@ -49,6 +51,7 @@ pub(crate) fn check(
     version: i16,
     config: &TopicConfig,
     now_ms: i64,
+    cost: &mut Cost,
 ) -> Result<Vec<IncomingBatch>, Rejected> {
     let size = records.as_ref().map_or(0, Bytes::len);
     let mut walk = Batches::new(records.unwrap_or_default());
@@ -61,20 +64,20 @@ pub(crate) fn check(
             if size > config.max_message_bytes as usize && entries.iter().any(|entry| too_large(entry, config)) {
                 return Err(message_too_large(size, config).into());
             }
-            let Some(bytes) = up_convert(&entries)? else { return Ok(Vec::new()) };
-            let batch = Batch::parse(bytes, milena_records::ReadOptions::default()).map_err(|e| refusal(&e))?;
-            return Ok(vec![check_batch(&batch, version, config, now_ms)?]);
+            let Some(bytes) = up_convert(&entries, cost)? else { return Ok(Vec::new()) };
+            let batch = Batch::parse(bytes, ReadOptions::default()).map_err(|error| refusal(&error))?;
+            return Ok(vec![check_batch(&batch, version, config, now_ms, cost)?]);
         }
-        return entries.iter().map(|entry| check_batch(entry, version, config, now_ms)).collect();
+        return entries.iter().map(|entry| check_batch(entry, version, config, now_ms, cost)).collect();
     }
     match &entries[..] {
         // A batch that is cut off is no batch.
         [] => Err(invalid(format!("Produce version {version} takes at least one record batch per partition")).into()),
         [entry] if entry.magic() == 2 => {
             if walk.partial().is_some() {
-                return Err(Refusal::new(ErrorCode::CORRUPT_MESSAGE, "There are bytes behind the record batch").into());
+                return Err(Refusal::new(ErrorCode::CORRUPT_MESSAGE, "There are bytes after the record batch").into());
             }
-            Ok(vec![check_batch(entry, version, config, now_ms)?])
+            Ok(vec![check_batch(entry, version, config, now_ms, cost)?])
         }
         [entry] => Err(invalid(format!(
             "Produce version {version} takes record batches of magic 2 only, this one has magic {}",
@@ -99,9 +102,15 @@ fn message_too_large(size: usize, config: &TopicConfig) -> Refusal {
     Refusal::new(ErrorCode::MESSAGE_TOO_LARGE, message)
 }
 
-fn check_batch(batch: &Batch, version: i16, config: &TopicConfig, now_ms: i64) -> Result<IncomingBatch, Rejected> {
+fn check_batch(
+    batch: &Batch,
+    version: i16,
+    config: &TopicConfig,
+    now_ms: i64,
+    cost: &mut Cost,
+) -> Result<IncomingBatch, Rejected> {
     check_header(batch, version, config)?;
-    let greatest = check_records(batch, config, now_ms)?;
+    let greatest = check_records(batch, config, now_ms, cost)?;
     let (kind, max_timestamp) = if config.log_append_time {
         (TimestampType::LogAppendTime, now_ms)
     } else {
@@ -109,7 +118,7 @@ fn check_batch(batch: &Batch, version: i16, config: &TopicConfig, now_ms: i64) -
     };
     let mut bytes = BytesMut::from(&batch.bytes()[..]);
     let mut header = BatchMut::new(&mut bytes).map_err(|error| corrupt(&error))?;
-    header.set_partition_leader_epoch(crate::state::LEADER_EPOCH);
+    header.set_partition_leader_epoch(LEADER_EPOCH);
     // Some producers get the greatest timestamp wrong, and searching by time relies on it.
     header.set_timestamps(kind, max_timestamp).map_err(|error| corrupt(&error))?;
     let sequence = (batch.producer_id() >= 0).then(|| Sequence {
@@ -164,13 +173,15 @@ fn check_header(batch: &Batch, version: i16, config: &TopicConfig) -> Result<(),
     Ok(())
 }
 
-/// Reads every record, as Kafka does, so that nothing gets into a log that cannot be read out of it. Gives the greatest
+/// Reads every record, as Kafka does, so that nothing gets into a log that cannot be read out of it. Returns the greatest
 /// timestamp.
-fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<i64, Rejected> {
+fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64, cost: &mut Cost) -> Result<i64, Rejected> {
     if !config.log_append_time && batch.timestamp_type() == TimestampType::LogAppendTime {
         let message = "A producer may not mark its timestamps as those of the broker";
         return Err(Refusal::new(ErrorCode::INVALID_TIMESTAMP, message).into());
     }
+    // The checksum was right in the header check.
+    let batch = cost.open(batch.bytes(), false).map_err(|error| refusal(&error))?;
     let mut greatest = -1;
     let (mut keyless, mut untimely) = (Vec::new(), Vec::new());
     for (index, record) in (0..).zip(batch.records()) {
@@ -184,10 +195,15 @@ fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<i64
             return Err(invalid(format!("Record {index} of the batch has offset delta {}", record.offset)).into());
         }
         greatest = greatest.max(record.timestamp);
-        if config.compacted && record.key.is_none() {
+        // All faults are found, but only so many are listed.
+        if config.compacted && record.key.is_none() && (cost.entries(1) || keyless.is_empty()) {
             keyless.push((index, "A compacted topic takes no record without a key".to_owned()));
         }
-        if let Some(fault) = timestamp_fault(record.timestamp, config, now_ms) {
+        if is_untimely(record.timestamp, config, now_ms) && (cost.entries(1) || untimely.is_empty()) {
+            let (before, after) = (config.timestamp_before_max_ms, config.timestamp_after_max_ms);
+            let timestamp = record.timestamp;
+            let fault =
+                format!("Timestamp {timestamp} is not between {before} ms before and {after} ms after {now_ms}");
             untimely.push((index, fault));
         }
     }
@@ -202,17 +218,10 @@ fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64) -> Result<i64
     Ok(greatest)
 }
 
-fn timestamp_fault(timestamp: i64, config: &TopicConfig, now_ms: i64) -> Option<String> {
-    if config.log_append_time || timestamp < 0 {
-        return None;
-    }
+fn is_untimely(timestamp: i64, config: &TopicConfig, now_ms: i64) -> bool {
     let (ahead, behind) = (timestamp.saturating_sub(now_ms), now_ms.saturating_sub(timestamp));
-    (ahead > config.timestamp_after_max_ms || behind > config.timestamp_before_max_ms).then(|| {
-        format!(
-            "Timestamp {timestamp} is out of range: at most {} ms behind and {} ms ahead of {now_ms}",
-            config.timestamp_before_max_ms, config.timestamp_after_max_ms
-        )
-    })
+    let wrong = ahead > config.timestamp_after_max_ms || behind > config.timestamp_before_max_ms;
+    !config.log_append_time && timestamp >= 0 && wrong
 }
 
 #[cfg(test)]
@@ -229,6 +238,16 @@ mod tests {
 
     fn records() -> Vec<Record> {
         vec![Record::new("k", "v").with_timestamp(NOW + 5), Record::from_value("w").with_timestamp(NOW)]
+    }
+
+    /// With the budget of a large request.
+    fn check(
+        records: Option<Bytes>,
+        version: i16,
+        config: &TopicConfig,
+        now_ms: i64,
+    ) -> Result<Vec<IncomingBatch>, Rejected> {
+        super::check(records, version, config, now_ms, &mut Cost::full(0))
     }
 
     fn code(bytes: impl Into<Bytes>, version: i16, config: &TopicConfig) -> ErrorCode {
@@ -255,9 +274,9 @@ mod tests {
             bad[at] ^= 1;
             assert_eq!(code(bad, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE, "{at}");
         }
-        let mut behind = good.clone();
-        behind.extend_from_slice(&[0; 5]);
-        assert_eq!(code(behind, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE);
+        let mut longer = good.clone();
+        longer.extend_from_slice(&[0; 5]);
+        assert_eq!(code(longer, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE);
         let mut size = good.clone();
         size[8..12].copy_from_slice(&1i32.to_be_bytes());
         assert_eq!(code(size, 3, &config(&[])), ErrorCode::CORRUPT_MESSAGE);
@@ -329,5 +348,44 @@ mod tests {
         let sequence = Sequence { producer_id: 9, epoch: 2, first: i32::MAX, last: 0 };
         assert_eq!(batches[0].sequence, Some(sequence));
         assert_eq!(code(build(9, 2, -1), 3, &config(&[])), ErrorCode::INVALID_RECORD);
+    }
+
+    #[test]
+    fn fifty_bombs_are_decompressed_up_to_the_budget_and_no_further() {
+        let bomb = encode(&[Record::from_value(vec![0; 20 << 20])], Codec::Zstd).unwrap();
+        assert!(bomb.len() < 4096);
+        let mut cost = Cost::full(50 * bomb.len());
+        let codes: Vec<_> = (0..50)
+            .map(|_| match super::check(Some(bomb.clone()), 7, &config(&[]), NOW, &mut cost) {
+                Ok(_) => ErrorCode::NONE,
+                Err(rejected) => rejected.refusal.code,
+            })
+            .collect();
+        // 6 x 20 MiB are within 128 MiB.
+        assert_eq!(codes[..6], [ErrorCode::NONE; 6]);
+        assert_eq!(codes[6..], [ErrorCode::MESSAGE_TOO_LARGE; 44]);
+        assert_eq!(cost.decompress_left(), 0);
+    }
+
+    #[test]
+    fn bombs_in_a_message_set_share_the_budget_too() {
+        let mut set = milena_records::MessageSetBuilder::new(1).unwrap().codec(Codec::Gzip);
+        set.push(&Record::from_value(vec![0; 20 << 20])).unwrap();
+        let bomb = set.build().unwrap();
+        let mut cost = Cost::full(0);
+        let set = [&bomb[..], &bomb[..]].concat();
+        let rejected = super::check(Some(set.into()), 2, &config(&[]), NOW, &mut cost).unwrap_err();
+        assert_eq!(rejected.refusal.code, ErrorCode::MESSAGE_TOO_LARGE);
+    }
+
+    #[test]
+    fn a_fault_in_every_record_lists_only_so_many() {
+        let mut builder = BatchBuilder::new().codec(Codec::Zstd);
+        (0..300_000).for_each(|_| builder.push(&Record::from_value("")).unwrap());
+        let batch = builder.build().unwrap();
+        let compacted = config(&[("cleanup.policy", "compact")]);
+        let rejected = check(Some(batch), 8, &compacted, NOW).unwrap_err();
+        assert_eq!(rejected.refusal.code, ErrorCode::INVALID_RECORD);
+        assert_eq!(rejected.records.len(), 200_000);
     }
 }

@@ -1,4 +1,4 @@
-//! An embedded Kafka broker for tests: one node, all in memory, in process within milliseconds.
+//! An embedded Kafka broker for tests: one node, in memory, in your process, started within milliseconds.
 //!
 //! ```
 //! use milena_broker::{Broker, BrokerConfig};
@@ -13,15 +13,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Clients see a cluster of one node that leads every partition at epoch 0. It serves what ApiVersions names and no more,
-//! at every version it names:
+//! Clients see a cluster of one node that leads every partition at epoch 0. It serves these APIs, at all versions that
+//! ApiVersions lists:
 //!
-//! | API | versions | what to know |
+//! | API | versions | notes |
 //! |---|---|---|
-//! | ApiVersions | 0-5 | a version above gets error 35 in the form of version 0 (KIP-511) |
+//! | ApiVersions | 0-5 | a higher version gets error 35 in the format of version 0 (KIP-511) |
 //! | Metadata | 0-13 | creates unknown topics when client and broker allow it |
-//! | CreateTopics, DeleteTopics | 0-7, 0-6 | settings are checked; those about time, size, keys and timestamps of single records count |
-//! | Produce | 0-13 | checksums and records are read; idempotent producers; message sets of old producers become batches |
+//! | CreateTopics, DeleteTopics | 0-7, 0-6 | settings are checked; those for size, keys and timestamps of records are applied |
+//! | Produce | 0-13 | checksums and records are checked; idempotent producers; message sets of old producers become batches |
 //! | Fetch | 0-18 | waits for records (KIP-74 for sizes); no sessions; old consumers get message sets |
 //! | ListOffsets | 0-11 | both ends, by time, and the greatest time |
 //! | OffsetForLeaderEpoch | 0-4 | |
@@ -32,11 +32,28 @@
 //!
 //! Nothing is ever dropped from a log: retention and compaction are not carried out.
 //!
-//! What a client sends cannot bring the broker down. A frame that cannot be read, a version that is not served, an error
-//! with acks 0: each ends its own connection, with a line of `tracing` that says why.
+//! # What clients can do to it
+//!
+//! Nothing that a client sends brings the broker down or delays other clients for long. A frame that cannot be read, a
+//! version that is not served, an error with acks 0: each ends its own connection, with a line of `tracing` that says why.
+//! The cost of a request is limited by its size:
+//!
+//! - Large requests, and those that have much to decompress, are handled on tokio's blocking threads, two at a time.
+//! - A request decompresses at most 128 MiB of records, or eight times its own size if that is more. Partitions above the
+//!   limit get MESSAGE_TOO_LARGE.
+//! - A Fetch response has at most [`fetch_max_bytes`](BrokerConfig::fetch_max_bytes) of records, at all versions. A
+//!   partition that is listed twice is read once, as in Kafka; the same holds for Produce, ListOffsets, Metadata and
+//!   DeleteTopics.
+//! - While more than 256 MiB of responses wait for clients to read them, Fetch responses are as small as the protocol
+//!   allows, and clients that read nothing for a second are disconnected.
+//! - DescribeConfigs returns at most 200,000 settings, CreateTopics creates at most 10,000 partitions per request, and
+//!   there are at most [`max_partitions`](BrokerConfig::max_partitions).
+//!
+//! Records that clients produce stay in memory until their topic is deleted.
 
 mod broker;
 mod config;
+mod cost;
 mod error;
 mod handler;
 mod incoming;
@@ -44,12 +61,17 @@ mod legacy;
 mod log;
 mod partition;
 mod producer_state;
+mod received;
 mod refusal;
 mod server;
 mod state;
 mod topic_config;
 mod topic_name;
+mod topics;
+mod unsent;
+mod work;
 
 pub use broker::Broker;
 pub use config::BrokerConfig;
 pub use error::BrokerError;
+pub use received::ReceivedRequest;

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+/// The leader epoch of every partition: the one node that could lead never changes.
+pub(crate) const LEADER_EPOCH: i32 = 0;
+
 /// A batch at its place in the log, as it goes out to consumers.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBatch {
@@ -18,6 +21,8 @@ struct Entry {
     batch: LogBatch,
     /// The greatest timestamp up to here. It never falls, so that one can search for it.
     max_so_far: i64,
+    /// Bytes of all batches before this one.
+    position: u64,
 }
 
 /// Batches in the order of their offsets, without a gap.
@@ -26,6 +31,8 @@ pub(crate) struct Log {
     entries: VecDeque<Entry>,
     start_offset: i64,
     end_offset: i64,
+    /// Bytes of all batches.
+    size: u64,
     /// When the last batch came, in milliseconds since 1970.
     appended_at: i64,
 }
@@ -63,26 +70,35 @@ impl Log {
     pub(crate) fn append(&mut self, batch: LogBatch, now_ms: i64) {
         debug_assert_eq!(batch.base_offset, self.end_offset, "the caller gives out the offsets");
         let before = self.entries.back().map_or(i64::MIN, |entry| entry.max_so_far);
+        let position = self.size;
         self.end_offset = batch.last_offset + 1;
+        self.size += batch.bytes.len() as u64;
         self.appended_at = now_ms;
-        self.entries.push_back(Entry { max_so_far: before.max(batch.max_timestamp), batch });
+        self.entries.push_back(Entry { max_so_far: before.max(batch.max_timestamp), position, batch });
     }
 
-    /// The batches from the one on that holds the offset.
-    fn from(&self, offset: i64) -> impl Iterator<Item = &LogBatch> {
-        let first = self.entries.partition_point(|entry| entry.batch.last_offset < offset);
-        self.entries.range(first..).map(|entry| &entry.batch)
+    /// The index of the batch that holds the offset.
+    fn index_of(&self, offset: i64) -> usize {
+        self.entries.partition_point(|entry| entry.batch.last_offset < offset)
+    }
+
+    fn check(&self, offset: i64) -> Result<(), OutOfRange> {
+        if offset < self.start_offset || offset > self.end_offset { Err(OutOfRange) } else { Ok(()) }
+    }
+
+    /// Bytes from the batch that holds `offset` to the end.
+    pub(crate) fn bytes_from(&self, offset: i64) -> Result<u64, OutOfRange> {
+        self.check(offset)?;
+        Ok(self.entries.get(self.index_of(offset)).map_or(0, |entry| self.size - entry.position))
     }
 
     /// Whole batches from the one on that holds `offset`, of at most `max_bytes` together; with `whole_first` the first
     /// one comes in any case (KIP-74). Empty at the end of the log.
     pub(crate) fn read(&self, offset: i64, max_bytes: usize, whole_first: bool) -> Result<Vec<LogBatch>, OutOfRange> {
-        if offset < self.start_offset || offset > self.end_offset {
-            return Err(OutOfRange);
-        }
+        self.check(offset)?;
         let mut size = 0;
         let mut batches = Vec::new();
-        for batch in self.from(offset) {
+        for batch in self.entries.range(self.index_of(offset)..).map(|entry| &entry.batch) {
             size += batch.bytes.len();
             if size > max_bytes && !(whole_first && batches.is_empty()) {
                 break;
@@ -101,8 +117,7 @@ impl Log {
 
     /// The first batch with the greatest timestamp.
     pub(crate) fn at_greatest_time(&self) -> Option<LogBatch> {
-        let greatest = self.entries.iter().map(|entry| entry.batch.max_timestamp).max()?;
-        self.at_time(greatest)
+        self.at_time(self.entries.back()?.max_so_far)
     }
 }
 
@@ -155,6 +170,13 @@ mod tests {
         assert_eq!(bases(&log.read(0, 29, true).unwrap()), [0, 3]);
         assert_eq!(bases(&log.read(4, 1, true).unwrap()), [3]);
         assert_eq!(bases(&log.read(4, 1, false).unwrap()), [0i64; 0]);
+    }
+
+    #[test]
+    fn bytes_are_counted_from_the_batch_that_holds_the_offset() {
+        let log = log(&[1, 2, 3]);
+        assert_eq!([0, 2, 3, 8, 9].map(|offset| log.bytes_from(offset)), [30, 30, 20, 10, 0].map(Ok));
+        assert_eq!([-1, 10].map(|offset| log.bytes_from(offset)), [Err(OutOfRange); 2]);
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use milena_messages::ErrorCode;
@@ -13,7 +14,7 @@ use crate::refusal::Refusal;
 #[derive(Debug, Default)]
 pub(crate) struct Partition {
     inner: Mutex<Inner>,
-    waiting: Mutex<Vec<Weak<Notify>>>,
+    watches: Mutex<Watches>,
 }
 
 #[derive(Debug, Default)]
@@ -22,7 +23,42 @@ struct Inner {
     producers: Producers,
 }
 
-/// Nothing here is left half done by a panic, so that a poisoned lock is as good as any.
+/// Those who wait, each with its own number for this partition.
+#[derive(Debug, Default)]
+struct Watches {
+    list: Vec<(Weak<Waiter>, usize)>,
+    /// When there are that many, those who are gone are taken out.
+    prune_at: usize,
+}
+
+/// Waits for changes of several partitions.
+#[derive(Debug, Default)]
+pub(crate) struct Waiter {
+    /// The numbers of the partitions that changed.
+    changed: Mutex<BTreeSet<usize>>,
+    news: Notify,
+}
+
+impl Waiter {
+    fn changed(&self, number: usize) {
+        lock(&self.changed).insert(number);
+        // A permit is kept for a waiter that is not waiting at this very moment.
+        self.news.notify_one();
+    }
+
+    /// The numbers of the partitions that changed since the last call; waits until there is one.
+    pub(crate) async fn news(&self) -> BTreeSet<usize> {
+        loop {
+            self.news.notified().await;
+            let changed = std::mem::take(&mut *lock(&self.changed));
+            if !changed.is_empty() {
+                return changed;
+            }
+        }
+    }
+}
+
+/// Nothing here is left half done by a panic, so a poisoned lock is as good as any.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -61,21 +97,52 @@ impl Partition {
         look(&lock(&self.inner).log)
     }
 
-    /// From now on until it is dropped, `notify` is told when the partition changes.
-    pub(crate) fn watch(&self, notify: &Arc<Notify>) {
-        let mut waiting = lock(&self.waiting);
-        waiting.retain(|notify| notify.strong_count() > 0);
-        waiting.push(Arc::downgrade(notify));
+    /// From now on until it is dropped, `waiter` gets `number` when the partition changes.
+    pub(crate) fn watch(&self, waiter: &Arc<Waiter>, number: usize) {
+        let mut watches = lock(&self.watches);
+        if watches.list.len() >= watches.prune_at {
+            watches.list.retain(|(waiter, _)| waiter.strong_count() > 0);
+            watches.prune_at = 2 * watches.list.len() + 8;
+        }
+        watches.list.push((Arc::downgrade(waiter), number));
     }
 
-    /// Tells all who wait to look again.
+    /// Makes everybody who waits look again.
     pub(crate) fn wake(&self) {
-        // A permit is kept for those who are not waiting at this very moment.
-        lock(&self.waiting).retain(|notify| {
-            notify.upgrade().is_some_and(|notify| {
-                notify.notify_one();
+        lock(&self.watches).list.retain(|(waiter, number)| {
+            waiter.upgrade().is_some_and(|waiter| {
+                waiter.changed(*number);
                 true
             })
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_waiter_learns_which_partitions_changed() {
+        let partitions = [Partition::default(), Partition::default(), Partition::default()];
+        let waiter = Arc::new(Waiter::default());
+        partitions.iter().enumerate().for_each(|(number, partition)| partition.watch(&waiter, number));
+        partitions[2].wake();
+        partitions[0].wake();
+        partitions[2].wake();
+        assert_eq!(waiter.news().await, BTreeSet::from([0, 2]));
+        partitions[1].wake();
+        assert_eq!(waiter.news().await, BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn those_who_are_gone_are_forgotten() {
+        let partition = Partition::default();
+        for _ in 0..10_000 {
+            partition.watch(&Arc::new(Waiter::default()), 0);
+            assert!(lock(&partition.watches).list.len() < 32);
+        }
+        partition.wake();
+        assert!(lock(&partition.watches).list.is_empty());
     }
 }

@@ -1,4 +1,3 @@
-use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,50 +7,13 @@ use milena_messages::{ByteString, ErrorCode, Uuid};
 
 use crate::config::BrokerConfig;
 use crate::partition::Partition;
+use crate::received::Received;
 use crate::refusal::Refusal;
 use crate::topic_config::TopicConfig;
-use crate::topic_name;
-
-/// Of every partition: the one node that could lead never changes.
-pub(crate) const LEADER_EPOCH: i32 = 0;
-
-/// A topic with its partitions.
-#[derive(Debug)]
-pub(crate) struct Topic {
-    pub(crate) name: ByteString,
-    pub(crate) id: Uuid,
-    pub(crate) config: TopicConfig,
-    pub(crate) partitions: Vec<Partition>,
-}
-
-impl Topic {
-    pub(crate) fn partition(&self, index: i32) -> Option<&Partition> {
-        self.partitions.get(usize::try_from(index).ok()?)
-    }
-}
-
-/// How a request names a topic: Kafka went from names to ids (KIP-516).
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum TopicRef<'a> {
-    Name(&'a str),
-    Id(Uuid),
-}
-
-impl TopicRef<'_> {
-    /// The code for a topic that is not there.
-    pub(crate) fn unknown(self) -> ErrorCode {
-        match self {
-            Self::Name(_) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-            Self::Id(_) => ErrorCode::UNKNOWN_TOPIC_ID,
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Topics {
-    by_name: BTreeMap<ByteString, Arc<Topic>>,
-    by_id: HashMap<Uuid, Arc<Topic>>,
-}
+use crate::topics::Topics;
+pub(crate) use crate::topics::{Topic, TopicRef};
+use crate::unsent::Unsent;
+use crate::work::Workers;
 
 /// All that the connections share.
 #[derive(Debug)]
@@ -61,6 +23,11 @@ pub(crate) struct State {
     /// Where clients are told to connect to.
     pub(crate) host: ByteString,
     pub(crate) port: u16,
+    /// The requests received last.
+    pub(crate) received: Received,
+    /// The responses that clients have not read yet.
+    pub(crate) unsent: Unsent,
+    pub(crate) workers: Workers,
     topics: RwLock<Topics>,
     next_producer_id: AtomicI64,
 }
@@ -69,6 +36,9 @@ impl State {
     pub(crate) fn new(config: BrokerConfig, host: &str, port: u16) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
         Self {
+            received: Received::new(config.requests_kept, config.request_bytes_kept),
+            unsent: Unsent::default(),
+            workers: Workers::default(),
             config,
             cluster_id: cluster_id.into(),
             host: host.into(),
@@ -97,16 +67,12 @@ impl State {
     }
 
     pub(crate) fn topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
-        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
-        match topic {
-            TopicRef::Name(name) => topics.by_name.get(name).cloned(),
-            TopicRef::Id(id) => topics.by_id.get(&id).cloned(),
-        }
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).find(topic).cloned()
     }
 
     /// All topics by name.
     pub(crate) fn topics(&self) -> Vec<Arc<Topic>> {
-        self.topics.read().unwrap_or_else(PoisonError::into_inner).by_name.values().cloned().collect()
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).all()
     }
 
     /// The settings of a topic for which these were given.
@@ -117,10 +83,10 @@ impl State {
         TopicConfig::new(pairs, self.config.max_message_bytes)
     }
 
-    /// Creates a topic; with `validate_only` only says whether that would go well.
+    /// Creates a topic; with `validate_only` only checks whether it could be created.
     ///
     /// # Errors
-    /// The name is no topic name, is in use, or cannot be told apart from one that is.
+    /// As [`Topics::check`].
     pub(crate) fn create_topic(
         &self,
         name: &str,
@@ -128,16 +94,10 @@ impl State {
         config: TopicConfig,
         validate_only: bool,
     ) -> Result<Arc<Topic>, Refusal> {
-        topic_name::check(name)?;
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-        if topics.by_name.contains_key(name) {
-            return Err(Refusal::new(ErrorCode::TOPIC_ALREADY_EXISTS, format!("Topic '{name}' already exists.")));
-        }
-        if let Some(other) = topics.by_name.keys().find(|other| topic_name::collide(name, other)) {
-            let message = format!("Topic '{name}' collides with existing topic: {other}");
-            return Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, message));
-        }
-        let count = if validate_only { 0 } else { partitions };
+        let count = usize::try_from(partitions).unwrap_or(0);
+        topics.check(name, count, self.config.max_partitions)?;
+        let count = if validate_only { 0 } else { count };
         let topic = Arc::new(Topic {
             // A copy: the name that came in is a part of its request, which should not be kept for it.
             name: name.to_owned().into(),
@@ -146,8 +106,7 @@ impl State {
             partitions: (0..count).map(|_| Partition::default()).collect(),
         });
         if !validate_only {
-            topics.by_name.insert(topic.name.clone(), topic.clone());
-            topics.by_id.insert(topic.id, topic.clone());
+            topics.insert(topic.clone());
         }
         Ok(topic)
     }
@@ -166,23 +125,13 @@ impl State {
 
     /// Deletes a topic; `None` when it is not there.
     pub(crate) fn delete_topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
-        let topic = {
-            let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-            let topic = match topic {
-                TopicRef::Name(name) => topics.by_name.get(name),
-                TopicRef::Id(id) => topics.by_id.get(&id),
-            }?
-            .clone();
-            topics.by_name.remove(&topic.name);
-            topics.by_id.remove(&topic.id);
-            topic
-        };
+        let topic = self.topics.write().unwrap_or_else(PoisonError::into_inner).remove(topic)?;
         topic.partitions.iter().for_each(Partition::wake);
         Some(topic)
     }
 }
 
-/// A random id as Kafka makes them: version 4, and never with a dash in front, which command lines would take for an
+/// A random id as Kafka makes them: version 4, and never with a leading dash, which command lines would take for an
 /// option.
 fn random_uuid() -> Uuid {
     loop {

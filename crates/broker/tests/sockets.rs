@@ -411,3 +411,37 @@ fn a_dropped_broker_is_gone() {
     assert!(client.read().is_none());
     drop(runtime);
 }
+
+#[test]
+fn requests_are_kept_for_tests_that_want_to_see_them() {
+    let (_runtime, broker, mut client) = start(BrokerConfig { requests_kept: 3, ..Default::default() });
+    let topic = ("letters", client.create("letters", &[]));
+    client.produce(topic, encode(&[Record::from_value("x")], Codec::None).unwrap(), 9);
+    client.fetch(topic, 0, 12);
+    client.ask(&MetadataRequest::default(), 12);
+    let requests = broker.requests();
+    let seen: Vec<_> = requests.iter().map(|one| (one.number(), one.api_key(), one.api_version())).collect();
+    assert_eq!(seen, [(1, ApiKey::PRODUCE, 9), (2, ApiKey::FETCH, 12), (3, ApiKey::METADATA, 12)]);
+    let produced = &requests[0];
+    assert_eq!((produced.client_id(), produced.correlation_id()), (Some("sockets"), 2));
+    assert_eq!(produced.peer(), client.socket.local_addr().unwrap());
+    assert_eq!(produced.decode::<ProduceRequest>().unwrap().topic_data[0].name, "letters");
+    assert!(produced.decode::<FetchRequest>().is_err());
+}
+
+#[test]
+fn connections_that_never_send_give_way() {
+    let (_runtime, broker, mut client) = start(BrokerConfig { max_connections: 3, ..Default::default() });
+    client.ask(&MetadataRequest::default(), 12);
+    let mut silent = [Client::new(broker.address()), Client::new(broker.address())];
+    let mut fresh = [Client::new(broker.address()), Client::new(broker.address())];
+    for one in &mut fresh {
+        one.ask(&MetadataRequest::default(), 12);
+    }
+    for one in &mut silent {
+        assert!(one.read().is_none());
+    }
+    // All three have sent requests, so the next one is refused.
+    assert!(Client::new(broker.address()).read().is_none());
+    client.ask(&MetadataRequest::default(), 12);
+}

@@ -16,6 +16,7 @@ pub(super) fn handle(state: &State, request: CreateTopicsRequest) -> CreateTopic
     let mut times: HashMap<&str, usize> = HashMap::new();
     request.topics.iter().for_each(|topic| *times.entry(&topic.name).or_default() += 1);
     let wanted = |topic: &CreatableTopic| match topic.assignments.len() {
+        0 if topic.num_partitions == -1 => state.config.default_partitions as usize,
         0 => usize::try_from(topic.num_partitions).unwrap_or(1),
         count => count,
     };
@@ -134,7 +135,8 @@ mod tests {
     use milena_messages::create_topics::request::{CreatableReplicaAssignment, CreatableTopicConfig};
 
     use super::*;
-    use crate::handler::tests::state;
+    use crate::config::BrokerConfig;
+    use crate::handler::tests::{state, state_with};
     use crate::state::TopicRef;
 
     fn topic(name: &str, num_partitions: i32, replication_factor: i16) -> CreatableTopic {
@@ -212,5 +214,17 @@ mod tests {
         let configs = result.configs.unwrap();
         let entry = configs.iter().find(|config| config.name == "retention.ms").unwrap();
         assert_eq!((entry.value.as_deref(), entry.config_source), (Some("5000"), 1));
+    }
+
+    #[test]
+    fn one_request_creates_ten_thousand_partitions_and_all_together_reach_a_limit() {
+        let state = state_with(BrokerConfig { max_partitions: 12_000, default_partitions: 6000, ..Default::default() });
+        let codes = |topics| ask(&state, topics).iter().map(|result| result.error_code).collect::<Vec<_>>();
+        assert_eq!(codes(vec![topic("a", 10_001, 1)]), [ErrorCode::POLICY_VIOLATION]);
+        // Those that leave the number to the broker count as what they get.
+        assert_eq!(codes(vec![topic("a", -1, 1), topic("b", -1, 1)]), [ErrorCode::POLICY_VIOLATION; 2]);
+        assert_eq!(codes(vec![topic("a", 10_000, 1)]), [ErrorCode::NONE]);
+        assert_eq!(codes(vec![topic("b", 2001, 1)]), [ErrorCode::POLICY_VIOLATION]);
+        assert_eq!(codes(vec![topic("b", 2000, 1)]), [ErrorCode::NONE]);
     }
 }

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use milena_messages::delete_topics::request::DeleteTopicState;
 use milena_messages::delete_topics::response::DeletableTopicResult;
@@ -14,13 +14,15 @@ pub(super) fn handle(state: &State, request: DeleteTopicsRequest, version: i16) 
         let by_name = |name| DeleteTopicState { name: Some(name), ..Default::default() };
         request.topic_names.into_iter().map(by_name).collect()
     };
-    let mut seen = HashSet::new();
+    let mut times: HashMap<_, u32> = HashMap::new();
+    topics.iter().for_each(|topic| *times.entry((topic.name.as_deref(), topic.topic_id)).or_default() += 1);
     let mut responses = Vec::new();
     for topic in &topics {
-        let result = if seen.insert((topic.name.as_deref(), topic.topic_id)) {
-            delete(state, topic)
-        } else {
-            Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name or id."))
+        // One that is listed more than once stays, and is in the response once, as in Kafka.
+        let result = match times.remove(&(topic.name.as_deref(), topic.topic_id)) {
+            None => continue,
+            Some(1) => delete(state, topic),
+            Some(_) => Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name or id.")),
         };
         responses.push(match result {
             Ok(result) => result,
@@ -85,12 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn old_versions_name_topics_only() {
+    fn a_topic_that_is_listed_twice_is_not_deleted() {
         let state = state();
         create(&state, "a", 1);
         let request =
             DeleteTopicsRequest { topic_names: vec!["a".into(), "a".into(), "b".into()], ..Default::default() };
+        // As Kafka 4.4 answers version 3.
         let codes: Vec<_> = handle(&state, request, 0).responses.iter().map(|result| result.error_code).collect();
-        assert_eq!(codes, [ErrorCode::NONE, ErrorCode::INVALID_REQUEST, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION]);
+        assert_eq!(codes, [ErrorCode::INVALID_REQUEST, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION]);
+        assert!(state.topic(TopicRef::Name("a")).is_some());
     }
 }

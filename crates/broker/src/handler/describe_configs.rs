@@ -4,6 +4,7 @@ use milena_messages::describe_configs::response::{
 };
 use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode};
 
+use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::state::{State, TopicRef};
 use crate::topic_config::{Kind, MAX_MESSAGE_BYTES, SETTINGS, Setting, TopicConfig};
@@ -18,7 +19,12 @@ const OF_BROKER: i8 = 4;
 /// Built in.
 const DEFAULT: i8 = 5;
 
-pub(super) fn handle(state: &State, request: DescribeConfigsRequest, version: i16) -> DescribeConfigsResponse {
+pub(super) fn handle(
+    state: &State,
+    request: DescribeConfigsRequest,
+    version: i16,
+    cost: &mut Cost,
+) -> DescribeConfigsResponse {
     let mut results = Vec::new();
     for resource in &request.resources {
         let mut result = DescribeConfigsResult {
@@ -26,9 +32,10 @@ pub(super) fn handle(state: &State, request: DescribeConfigsRequest, version: i1
             resource_name: resource.resource_name.clone(),
             ..Default::default()
         };
-        match entries(state, resource) {
+        match entries(state, resource, cost) {
             Ok(mut configs) => {
-                if let Some(keys) = &resource.configuration_keys {
+                // An empty list means all of them, as null does.
+                if let Some(keys) = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty()) {
                     configs.retain(|config| keys.contains(&config.name));
                 }
                 configs.iter_mut().for_each(|config| fit(config, &request, version));
@@ -55,17 +62,27 @@ fn fit(config: &mut DescribeConfigsResourceResult, request: &DescribeConfigsRequ
     }
 }
 
-fn entries(state: &State, resource: &DescribeConfigsResource) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
+fn entries(
+    state: &State,
+    resource: &DescribeConfigsResource,
+    cost: &mut Cost,
+) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
+    // Kafka answers a resource as often as it is listed, so a small request could ask for gigabytes.
+    let mut take = || {
+        let message = "The request lists more resources than one response can hold.";
+        if cost.entries(SETTINGS.len()) { Ok(()) } else { Err(Refusal::new(ErrorCode::INVALID_REQUEST, message)) }
+    };
     match resource.resource_type {
         TOPIC => {
             crate::topic_name::check(&resource.resource_name)?;
             let topic = state.topic(TopicRef::Name(&resource.resource_name)).ok_or_else(|| {
                 Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic.")
             })?;
+            take()?;
             Ok(SETTINGS.iter().map(|setting| topic_entry(state, &topic.config, setting)).collect())
         }
         BROKER => match resource.resource_name.parse::<i32>() {
-            Ok(id) if id == state.node_id() => Ok(broker_entries(state)),
+            Ok(id) if id == state.node_id() => take().map(|()| broker_entries(state)),
             // Settings of all brokers together: none are ever set.
             _ if resource.resource_name.is_empty() => Ok(Vec::new()),
             _ => {
@@ -183,14 +200,15 @@ mod tests {
         };
         let request =
             DescribeConfigsRequest { resources: vec![resource], include_synonyms: true, ..Default::default() };
-        handle(state, request, version).results.remove(0)
+        handle(state, request, version, &mut Cost::full(0)).results.remove(0)
     }
 
     #[test]
-    fn keys_choose_and_null_takes_all() {
+    fn keys_choose_and_none_take_all() {
         let state = state();
         create(&state, "a", 1);
         assert_eq!(ask(&state, TOPIC, "a", None, 4).configs.len(), SETTINGS.len());
+        assert_eq!(ask(&state, TOPIC, "a", Some(&[]), 4).configs.len(), SETTINGS.len());
         let some = ask(&state, TOPIC, "a", Some(&["retention.ms", "nothing"]), 4).configs;
         assert_eq!(some.len(), 1);
         assert_eq!((some[0].value.as_deref(), some[0].config_source), (Some("604800000"), DEFAULT));
@@ -212,5 +230,23 @@ mod tests {
         assert_eq!(ask(&state, BROKER, "2", None, 4).error_code, ErrorCode::INVALID_REQUEST);
         assert_eq!(ask(&state, 16, "x", None, 4).error_code, ErrorCode::INVALID_REQUEST);
         assert!(ask(&state, BROKER, "1", None, 4).configs.iter().any(|config| config.name == "num.partitions"));
+    }
+
+    #[test]
+    fn a_topic_that_is_listed_often_is_described_within_the_budget() {
+        let state = state();
+        create(&state, "a", 1);
+        let resource = DescribeConfigsResource {
+            resource_type: TOPIC,
+            resource_name: "a".into(),
+            configuration_keys: None,
+            ..Default::default()
+        };
+        let request = DescribeConfigsRequest { resources: vec![resource; 60_000], ..Default::default() };
+        let results = handle(&state, request, 4, &mut Cost::full(0)).results;
+        assert_eq!(results.len(), 60_000);
+        assert_eq!(results[1].configs.len(), SETTINGS.len());
+        assert_eq!(results[59_999].error_code, ErrorCode::INVALID_REQUEST);
+        assert!(results.iter().map(|result| result.configs.len()).sum::<usize>() <= 200_000);
     }
 }

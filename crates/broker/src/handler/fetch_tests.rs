@@ -1,14 +1,25 @@
-use milena_messages::Uuid;
-use milena_messages::fetch::request::FetchTopic;
-use milena_records::{Batches, Record};
+use milena_records::{Batches, Record, encode};
 
 use super::*;
-use crate::handler::tests::{append, append_records, create, state};
+use crate::config::BrokerConfig;
+use crate::handler::tests::{append, append_records, create, state, state_with};
 
 fn from(fetch_offset: i64) -> FetchRequest {
     let partition = FetchPartition { fetch_offset, partition_max_bytes: 1 << 20, ..Default::default() };
     let topic = FetchTopic { topic: "a".into(), partitions: vec![partition], ..Default::default() };
     FetchRequest { topics: vec![topic], ..Default::default() }
+}
+
+/// The response, after the wait if there is one.
+async fn handle(state: &State, request: FetchRequest, version: i16) -> FetchResponse {
+    match super::handle(state, request, version, &mut Cost::full(0)) {
+        Outcome::Response(response) => response,
+        Outcome::Wait(mut waiting) => {
+            waiting.news(state).await;
+            waiting.finish(state, &mut Cost::full(0))
+        }
+        other => panic!("a response was expected: {other:?}"),
+    }
 }
 
 async fn only(state: &State, request: FetchRequest, version: i16) -> PartitionData {
@@ -105,7 +116,7 @@ async fn zstd_needs_version_10() {
 }
 
 #[tokio::test]
-async fn errors_are_told_at_once() {
+async fn errors_are_reported_at_once() {
     let state = state();
     let id = create(&state, "a", 1).id;
     let patient = |mut request: FetchRequest| {
@@ -173,4 +184,117 @@ async fn deleting_a_topic_ends_the_wait_for_it() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     state.delete_topic(TopicRef::Name("a"));
     assert_eq!(waiting.await.unwrap(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+}
+
+fn request(lists: &[(&str, &[i32])]) -> FetchRequest {
+    let partition =
+        |index: &i32| FetchPartition { partition: *index, partition_max_bytes: i32::MAX, ..Default::default() };
+    let topic = |(name, indexes): &(&str, &[i32])| FetchTopic {
+        topic: (*name).into(),
+        partitions: indexes.iter().map(partition).collect(),
+        ..Default::default()
+    };
+    FetchRequest { topics: lists.iter().map(topic).collect(), max_bytes: i32::MAX, ..Default::default() }
+}
+
+fn bytes(response: &FetchResponse) -> Vec<usize> {
+    let partitions = response.responses.iter().flat_map(|topic| &topic.partitions);
+    partitions.map(|data| data.records.as_ref().unwrap().len()).collect()
+}
+
+#[tokio::test]
+async fn a_partition_that_is_listed_60000_times_is_read_once() {
+    let state = state();
+    create(&state, "a", 1);
+    let size = append(&state, "a", &["x"]);
+    for version in [4, 11, 12] {
+        let response = handle(&state, request(&[("a", &[0; 60_000])]), version).await;
+        assert_eq!(bytes(&response), [size], "version {version}");
+    }
+    // Also when it waits.
+    let request = FetchRequest { max_wait_ms: 1, min_bytes: i32::MAX, ..request(&[("a", &[0; 60_000])]) };
+    assert_eq!(bytes(&handle(&state, request, 11).await), [size]);
+}
+
+/// A topic with a batch of a million bytes in each partition.
+fn large(state: &State, partitions: i32) -> usize {
+    let topic = create(state, "a", partitions);
+    let bytes = encode(&[Record::from_value(vec![0; 1_000_000])], Codec::None).unwrap();
+    let size = bytes.len();
+    for partition in &topic.partitions {
+        let checked = crate::incoming::check(Some(bytes.clone()), 9, &topic.config, 0, &mut Cost::full(0)).unwrap();
+        for batch in checked {
+            partition.append(batch, 0).unwrap();
+        }
+    }
+    size
+}
+
+#[tokio::test]
+async fn the_broker_limits_the_whole_response_at_all_versions() {
+    let config = BrokerConfig { fetch_max_bytes: 3_500_000, ..Default::default() };
+    let state = state_with(config);
+    let size = large(&state, 8);
+    for version in 0..=12 {
+        let response = handle(&state, request(&[("a", &[0, 1, 2, 3, 4, 5, 6, 7])]), version).await;
+        let bytes = bytes(&response);
+        assert!(bytes.iter().sum::<usize>() <= 3_500_000, "version {version}: {bytes:?}");
+        assert!(bytes[..3].iter().all(|found| *found > size - 100), "version {version}: {bytes:?}");
+        assert_eq!(bytes[4..], [0; 4], "version {version}");
+        // Without room there is no error either.
+        assert!(response.responses[0].partitions.iter().all(|data| data.error_code.is_none()));
+    }
+}
+
+#[tokio::test]
+async fn responses_are_small_while_clients_do_not_read() {
+    let state = state();
+    let size = large(&state, 4);
+    let all = request(&[("a", &[0, 1, 2, 3])]);
+    let held = state.unsent.hold(256 << 20);
+    assert_eq!(bytes(&handle(&state, all.clone(), 12).await), [size, 0, 0, 0]);
+    drop(held);
+    assert_eq!(bytes(&handle(&state, all, 12).await), [size; 4]);
+}
+
+#[tokio::test]
+async fn a_bomb_is_converted_for_old_versions_up_to_the_limit_of_the_request() {
+    let state = state();
+    create(&state, "a", 1);
+    let records: Vec<_> = (0..5000).map(|_| Record::from_value(vec![0; 1000])).collect();
+    let stored = append_records(&state, "a", &records, Codec::Gzip);
+    assert!(stored < 100_000);
+    for version in 0..=3 {
+        let mut request = request(&[("a", &[0])]);
+        request.topics[0].partitions[0].partition_max_bytes = 200_000;
+        let data = only(&state, request, version).await;
+        let found = data.records.as_ref().unwrap().len();
+        assert!((190_000..=200_000).contains(&found), "version {version}: {found}");
+        // The client goes on in the middle of the batch.
+        let next = offsets(&data).last().unwrap() + 1;
+        let data = only(&state, from(next), version).await;
+        assert_eq!(offsets(&data)[0], next);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_fetch_looks_only_at_what_changed() {
+    let state = Arc::new(state());
+    let topic = create(&state, "a", 3);
+    let waiting = {
+        let state = state.clone();
+        let request = FetchRequest { max_wait_ms: 5000, min_bytes: 150, ..request(&[("a", &[0, 1, 2])]) };
+        tokio::spawn(async move { bytes(&handle(&state, request, 11).await) })
+    };
+    let batch = encode(&[Record::from_value("x")], Codec::None).unwrap();
+    for index in [2, 0, 2] {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!waiting.is_finished());
+        let checked = crate::incoming::check(Some(batch.clone()), 9, &topic.config, 0, &mut Cost::full(0)).unwrap();
+        for batch in checked {
+            topic.partitions[index].append(batch, 0).unwrap();
+        }
+    }
+    let size = batch.len();
+    assert_eq!(waiting.await.unwrap(), [size, 0, 2 * size]);
 }

@@ -1,15 +1,16 @@
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use milena_messages::list_offsets::request::ListOffsetsPartition;
 use milena_messages::list_offsets::response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use milena_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
-use milena_records::{Batch, ReadOptions};
 
 use super::fetch::check_epoch;
+use crate::cost::Cost;
 use crate::legacy::refusal;
-use crate::log::{Log, LogBatch};
+use crate::log::{LEADER_EPOCH, Log, LogBatch};
 use crate::partition::Partition;
-use crate::state::{LEADER_EPOCH, State, TopicRef};
+use crate::state::{State, TopicRef};
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
@@ -30,32 +31,39 @@ fn since(timestamp: i64) -> Option<i16> {
     }
 }
 
-pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16) -> ListOffsetsResponse {
-    let mut times = std::collections::HashMap::new();
+pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16, cost: &mut Cost) -> ListOffsetsResponse {
+    let mut times: HashMap<_, u32> = HashMap::new();
     for topic in &request.topics {
         for partition in &topic.partitions {
-            *times.entry((topic.name.clone(), partition.partition_index)).or_insert(0) += 1;
+            *times.entry((topic.name.clone(), partition.partition_index)).or_default() += 1;
         }
     }
-    let repeated: HashSet<_> = times.into_iter().filter(|(_, count)| *count > 1).map(|(key, _)| key).collect();
     let mut topics = Vec::new();
     for wanted in request.topics {
         let topic = state.topic(TopicRef::Name(&wanted.name));
-        let look = |partition: &ListOffsetsPartition| {
+        let mut partitions = Vec::new();
+        for partition in &wanted.partitions {
             let index = partition.partition_index;
+            // One that is listed more than once is an error, and in the response once, as in Kafka.
+            let repeated = match times.entry((wanted.name.clone(), index)) {
+                Entry::Occupied(times) if *times.get() == 0 => continue,
+                Entry::Occupied(mut times) => times.insert(0) > 1,
+                Entry::Vacant(_) => false,
+            };
             let found = topic.as_deref().and_then(|topic| topic.partition(index));
             let result = match found {
-                _ if repeated.contains(&(wanted.name.clone(), index)) => Err(ErrorCode::INVALID_REQUEST),
-                Some(found) => look_up(found, partition, version),
+                _ if repeated => Err(ErrorCode::INVALID_REQUEST),
+                Some(found) => look_up(found, partition, version, cost),
                 None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
             };
-            let mut answer =
+            let mut response =
                 result.unwrap_or_else(|error_code| ListOffsetsPartitionResponse { error_code, ..Default::default() });
-            answer.partition_index = index;
-            answer
-        };
-        let partitions = wanted.partitions.iter().map(look).collect();
-        topics.push(ListOffsetsTopicResponse { name: wanted.name.clone(), partitions, ..Default::default() });
+            response.partition_index = index;
+            partitions.push(response);
+        }
+        if !partitions.is_empty() {
+            topics.push(ListOffsetsTopicResponse { name: wanted.name, partitions, ..Default::default() });
+        }
     }
     ListOffsetsResponse { topics, ..Default::default() }
 }
@@ -64,6 +72,7 @@ fn look_up(
     partition: &Partition,
     wanted: &ListOffsetsPartition,
     version: i16,
+    cost: &mut Cost,
 ) -> Result<ListOffsetsPartitionResponse, ErrorCode> {
     check_epoch(wanted.current_leader_epoch)?;
     let timestamp = wanted.timestamp;
@@ -80,11 +89,11 @@ fn look_up(
         // Nothing is ever moved to another tier.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => return Ok(ListOffsetsPartitionResponse::default()),
         GREATEST_TIMESTAMP => match partition.with_log(Log::at_greatest_time) {
-            Some(batch) => first_record_at(&batch, batch.max_timestamp)?,
+            Some(batch) => first_record_at(&batch, batch.max_timestamp, cost)?,
             None => return Ok(ListOffsetsPartitionResponse::default()),
         },
         time => match partition.with_log(|log| log.at_time(time)) {
-            Some(batch) => first_record_at(&batch, time)?,
+            Some(batch) => first_record_at(&batch, time, cost)?,
             None => return Ok(ListOffsetsPartitionResponse::default()),
         },
     };
@@ -93,9 +102,8 @@ fn look_up(
 }
 
 /// Timestamp and offset of the first record of a batch that is not before the time.
-fn first_record_at(stored: &LogBatch, time: i64) -> Result<(i64, i64), ErrorCode> {
-    let options = ReadOptions { check_crc: false, ..ReadOptions::default() };
-    let batch = Batch::parse(stored.bytes.clone(), options).map_err(|error| refusal(&error).code)?;
+fn first_record_at(stored: &LogBatch, time: i64, cost: &mut Cost) -> Result<(i64, i64), ErrorCode> {
+    let batch = cost.open(&stored.bytes, false).map_err(|error| refusal(&error).code)?;
     for record in batch.records() {
         let record = record.map_err(|error| refusal(&error).code)?;
         if record.timestamp >= time {
@@ -135,7 +143,7 @@ mod tests {
     fn ask_partition(state: &State, partition: ListOffsetsPartition, version: i16) -> ListOffsetsPartitionResponse {
         let topic = ListOffsetsTopic { name: "a".into(), partitions: vec![partition], ..Default::default() };
         let request = ListOffsetsRequest { topics: vec![topic], ..Default::default() };
-        handle(state, request, version).topics.remove(0).partitions.remove(0)
+        handle(state, request, version, &mut Cost::full(0)).topics.remove(0).partitions.remove(0)
     }
 
     /// Offsets 0 to 4 at times 100, 300, 200; 250, 50.
@@ -209,5 +217,33 @@ mod tests {
         let base = || ListOffsetsPartition { timestamp: LATEST, ..Default::default() };
         assert_eq!(code(ListOffsetsPartition { partition_index: 1, ..base() }), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         assert_eq!(code(ListOffsetsPartition { current_leader_epoch: 1, ..base() }), ErrorCode::UNKNOWN_LEADER_EPOCH);
+    }
+
+    #[test]
+    fn a_partition_that_is_listed_twice_is_one_error() {
+        // As Kafka 4.4 answers version 5.
+        let state = filled();
+        let ask = |lists: &[(&str, &[i32])]| {
+            let partition = |partition_index: &i32| ListOffsetsPartition {
+                partition_index: *partition_index,
+                timestamp: LATEST,
+                ..Default::default()
+            };
+            let topic = |(name, partitions): &(&str, &[i32])| ListOffsetsTopic {
+                name: (*name).into(),
+                partitions: partitions.iter().map(partition).collect(),
+                ..Default::default()
+            };
+            let request = ListOffsetsRequest { topics: lists.iter().map(topic).collect(), ..Default::default() };
+            let response = handle(&state, request, 5, &mut Cost::full(0));
+            let all = response.topics.iter().flat_map(|topic| topic.partitions.iter().map(|one| (&*topic.name, one)));
+            all.map(|(name, one)| (name.to_owned(), one.partition_index, one.error_code)).collect::<Vec<_>>()
+        };
+        let invalid = ErrorCode::INVALID_REQUEST;
+        let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+        assert_eq!(ask(&[("a", &[0, 0]), ("b", &[1])]), [("a".into(), 0, invalid), ("b".into(), 1, unknown)]);
+        assert_eq!(ask(&[("a", &[0]), ("b", &[0]), ("a", &[0])]), [("a".into(), 0, invalid), ("b".into(), 0, unknown)]);
+        assert_eq!(ask(&[("a", &[0; 60_000])]).len(), 1);
+        assert_eq!(ask(&[("a", &[0])]), [("a".into(), 0, ErrorCode::NONE)]);
     }
 }

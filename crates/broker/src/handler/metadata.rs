@@ -1,8 +1,11 @@
+use std::collections::HashSet;
+
 use milena_messages::metadata::request::MetadataRequestTopic;
 use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::{ErrorCode, Int32s, MetadataRequest, MetadataResponse};
 
-use crate::state::{LEADER_EPOCH, State, Topic, TopicRef};
+use crate::log::LEADER_EPOCH;
+use crate::state::{State, Topic, TopicRef};
 
 /// What one may do with a topic when nobody minds: read, write, create, delete, alter, describe, and describe and alter
 /// its settings. Bit n is operation n.
@@ -21,7 +24,10 @@ pub(super) fn handle(state: &State, request: MetadataRequest, version: i16) -> M
         state.topics().iter().map(|topic| describe(state, topic)).collect()
     } else {
         let create = version < 4 || request.allow_auto_topic_creation;
-        request.topics.iter().flatten().map(|topic| look_up(state, topic, version, create)).collect()
+        // A topic that is listed twice is answered once.
+        let mut seen = HashSet::new();
+        let listed = request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
+        listed.map(|topic| look_up(state, topic, version, create)).collect()
     };
     if request.include_topic_authorized_operations {
         let found = topics.iter_mut().filter(|topic| topic.error_code.is_none());
@@ -47,7 +53,7 @@ pub(super) fn handle(state: &State, request: MetadataRequest, version: i16) -> M
 fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: bool) -> MetadataResponseTopic {
     let refused = |error_code| MetadataResponseTopic {
         error_code,
-        // Before version 12 there is no null to answer with.
+        // Before version 12 the name cannot be null.
         name: wanted.name.clone().or_else(|| (version < 12).then(Default::default)),
         topic_id: wanted.topic_id,
         ..Default::default()
@@ -169,5 +175,17 @@ mod tests {
         let full = handle(&state, request, 9);
         // As Kafka without an authorizer answers.
         assert_eq!((full.cluster_authorized_operations, full.topics[0].topic_authorized_operations), (8096, 3576));
+    }
+
+    #[test]
+    fn a_topic_that_is_listed_twice_is_answered_once() {
+        let state = state();
+        create(&state, "a", 1);
+        let topic = |name: &str| MetadataRequestTopic { name: Some(name.into()), ..Default::default() };
+        let topics = ["a", "a", "b", "a", "b"].map(topic).to_vec();
+        let request = MetadataRequest { topics: Some(topics), allow_auto_topic_creation: false, ..Default::default() };
+        let topics = handle(&state, request, 8).topics;
+        let found: Vec<_> = topics.iter().map(|topic| (topic.name.as_deref().unwrap(), topic.error_code)).collect();
+        assert_eq!(found, [("a", ErrorCode::NONE), ("b", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)]);
     }
 }

@@ -3,7 +3,8 @@ use milena_messages::offset_for_leader_epoch::response::{EpochEndOffset, OffsetF
 use milena_messages::{ErrorCode, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 
 use super::fetch::check_epoch;
-use crate::state::{LEADER_EPOCH, State, Topic, TopicRef};
+use crate::log::LEADER_EPOCH;
+use crate::state::{State, Topic, TopicRef};
 
 pub(super) fn handle(state: &State, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse {
     let mut topics = Vec::new();
@@ -16,7 +17,7 @@ pub(super) fn handle(state: &State, request: OffsetForLeaderEpochRequest) -> Off
 }
 
 fn end_of_epoch(topic: Option<&Topic>, wanted: &OffsetForLeaderPartition) -> EpochEndOffset {
-    let answer = |error_code, leader_epoch, end_offset| EpochEndOffset {
+    let respond = |error_code, leader_epoch, end_offset| EpochEndOffset {
         error_code,
         partition: wanted.partition,
         leader_epoch,
@@ -24,15 +25,15 @@ fn end_of_epoch(topic: Option<&Topic>, wanted: &OffsetForLeaderPartition) -> Epo
         ..Default::default()
     };
     let Some(partition) = topic.and_then(|topic| topic.partition(wanted.partition)) else {
-        return answer(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1, -1);
+        return respond(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1, -1);
     };
     if let Err(code) = check_epoch(wanted.current_leader_epoch) {
-        return answer(code, -1, -1);
+        return respond(code, -1, -1);
     }
     // All there ever was is epoch 0; of later ones nothing is known.
     match wanted.leader_epoch {
-        LEADER_EPOCH => answer(ErrorCode::NONE, LEADER_EPOCH, partition.with_log(|log| log.end_offset())),
-        _ => answer(ErrorCode::NONE, -1, -1),
+        LEADER_EPOCH => respond(ErrorCode::NONE, LEADER_EPOCH, partition.with_log(|log| log.end_offset())),
+        _ => respond(ErrorCode::NONE, -1, -1),
     }
 }
 

@@ -1,45 +1,87 @@
-use milena_messages::produce::request::PartitionProduceData;
+use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse};
-use milena_messages::{ErrorCode, ProduceRequest, ProduceResponse};
+use milena_messages::{ByteString, ErrorCode, ProduceRequest, ProduceResponse, Uuid};
 
 use super::Outcome;
-use crate::incoming::{self, Rejected};
+use super::each_once::{Listed, each_once};
+use crate::cost::Cost;
+use crate::incoming::{self, IncomingBatch, Rejected};
 use crate::producer_state::Appended;
 use crate::refusal::Refusal;
 use crate::state::{State, Topic, TopicRef};
 
-pub(super) fn handle(state: &State, request: ProduceRequest, version: i16) -> Outcome<ProduceResponse> {
-    let acks = request.acks;
-    let mut responses = Vec::new();
-    for data in request.topic_data {
-        let wanted = if version >= 13 { TopicRef::Id(data.topic_id) } else { TopicRef::Name(&data.name) };
-        let topic = state.topic(wanted);
-        let partition = |partition: PartitionProduceData| {
-            let index = partition.index;
-            let result = if matches!(acks, -1..=1) {
-                append(state, topic.as_deref(), wanted, partition, version)
-            } else {
-                let message = format!("acks is {acks}, it has to be -1, 0 or 1");
-                Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message).into())
-            };
-            answer(index, result)
-        };
-        let partition_responses = data.partition_data.into_iter().map(partition).collect();
-        responses.push(TopicProduceResponse {
-            name: data.name.clone(),
-            topic_id: data.topic_id,
-            partition_responses,
-            ..Default::default()
-        });
+impl Listed for TopicProduceData {
+    type Partition = PartitionProduceData;
+
+    fn topic(&self) -> (ByteString, Uuid) {
+        (self.name.clone(), self.topic_id)
     }
+
+    fn partitions(&mut self) -> &mut Vec<PartitionProduceData> {
+        &mut self.partition_data
+    }
+
+    fn index(partition: &PartitionProduceData) -> i32 {
+        partition.index
+    }
+}
+
+/// The batches of one partition, checked and not appended yet.
+type Checked = Result<Vec<IncomingBatch>, Rejected>;
+
+pub(super) fn handle(
+    state: &State,
+    request: ProduceRequest,
+    version: i16,
+    cost: &mut Cost,
+) -> Outcome<ProduceResponse> {
+    let acks = request.acks;
+    let now_ms = state.now_ms();
+    let topics: Vec<_> = each_once(request.topic_data)
+        .into_iter()
+        .map(|mut data| {
+            let wanted = if version >= 13 { TopicRef::Id(data.topic_id) } else { TopicRef::Name(&data.name) };
+            let (topic, unknown) = (state.topic(wanted), wanted.unknown());
+            let mut check = |partition: PartitionProduceData| {
+                let index = partition.index;
+                let checked = if matches!(acks, -1..=1) {
+                    check(topic.as_deref(), unknown, partition, version, now_ms, cost)
+                } else {
+                    let message = format!("acks is {acks}, it has to be -1, 0 or 1");
+                    Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message).into())
+                };
+                (index, checked)
+            };
+            let partitions: Vec<(i32, Checked)> =
+                std::mem::take(&mut data.partition_data).into_iter().map(&mut check).collect();
+            (data, topic, partitions)
+        })
+        .collect();
+    if cost.needs_full() {
+        return Outcome::Nothing;
+    }
+    let responses: Vec<_> = topics
+        .into_iter()
+        .map(|(data, topic, partitions)| {
+            let partition = |(index, checked): (i32, Checked)| {
+                respond(index, checked.and_then(|batches| append(topic.as_deref(), index, batches, now_ms)))
+            };
+            TopicProduceResponse {
+                name: data.name,
+                topic_id: data.topic_id,
+                partition_responses: partitions.into_iter().map(partition).collect(),
+                ..Default::default()
+            }
+        })
+        .collect();
     if acks == 0 {
-        return unanswered(&responses);
+        return without_response(&responses);
     }
     ProduceResponse { responses, ..Default::default() }.into()
 }
 
-/// Who wants no answer learns of an error by losing the connection, as in Kafka.
-fn unanswered(responses: &[TopicProduceResponse]) -> Outcome<ProduceResponse> {
+/// A client that wants no response learns of an error by losing the connection, as in Kafka.
+fn without_response(responses: &[TopicProduceResponse]) -> Outcome<ProduceResponse> {
     let failed = responses.iter().flat_map(|topic| &topic.partition_responses).find(|one| !one.error_code.is_none());
     match failed {
         Some(failed) => {
@@ -50,21 +92,32 @@ fn unanswered(responses: &[TopicProduceResponse]) -> Outcome<ProduceResponse> {
     }
 }
 
-fn append(
-    state: &State,
+fn check(
     topic: Option<&Topic>,
-    wanted: TopicRef<'_>,
+    unknown: ErrorCode,
     data: PartitionProduceData,
     version: i16,
+    now_ms: i64,
+    cost: &mut Cost,
+) -> Checked {
+    let topic = topic.ok_or_else(|| Refusal::new(unknown, "This server does not host this topic."))?;
+    topic.partition(data.index).ok_or_else(|| no_partition(data.index))?;
+    incoming::check(data.records, version, &topic.config, now_ms, cost)
+}
+
+fn no_partition(index: i32) -> Refusal {
+    Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic has no partition {index}"))
+}
+
+fn append(
+    topic: Option<&Topic>,
+    index: i32,
+    batches: Vec<IncomingBatch>,
+    now_ms: i64,
 ) -> Result<(Appended, i64), Rejected> {
-    let topic = topic.ok_or_else(|| Refusal::new(wanted.unknown(), "This server does not host this topic."))?;
-    let partition = topic.partition(data.index).ok_or_else(|| {
-        let message = format!("Topic {} has no partition {}", topic.name, data.index);
-        Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
-    })?;
-    let now_ms = state.now_ms();
+    let partition = topic.and_then(|topic| topic.partition(index)).ok_or_else(|| no_partition(index))?;
     let mut first = None;
-    for batch in incoming::check(data.records, version, &topic.config, now_ms)? {
+    for batch in batches {
         let appended = partition.append(batch, now_ms)?;
         first.get_or_insert(appended);
     }
@@ -72,7 +125,7 @@ fn append(
     Ok((first.unwrap_or(nothing), partition.with_log(|log| log.start_offset())))
 }
 
-fn answer(index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionProduceResponse {
+fn respond(index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionProduceResponse {
     match result {
         Ok((appended, log_start_offset)) => PartitionProduceResponse {
             index,
@@ -102,12 +155,14 @@ fn answer(index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionPro
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use milena_messages::Uuid;
-    use milena_messages::produce::request::TopicProduceData;
     use milena_records::{BatchBuilder, Codec, Record, encode};
 
     use super::*;
     use crate::handler::tests::{create, state};
+
+    fn handle(state: &State, request: ProduceRequest, version: i16) -> Outcome<ProduceResponse> {
+        super::handle(state, request, version, &mut Cost::full(0))
+    }
 
     fn request(records: Bytes, acks: i16) -> ProduceRequest {
         let partition = PartitionProduceData { index: 0, records: Some(records), ..Default::default() };
@@ -120,12 +175,12 @@ mod tests {
     }
 
     fn only(outcome: Outcome<ProduceResponse>) -> PartitionProduceResponse {
-        let Outcome::Answer(mut response) = outcome else { panic!("an answer was expected: {outcome:?}") };
+        let Outcome::Response(mut response) = outcome else { panic!("a response was expected: {outcome:?}") };
         response.responses.remove(0).partition_responses.remove(0)
     }
 
     #[test]
-    fn offsets_are_given_out_one_behind_the_other() {
+    fn offsets_are_given_out_one_after_the_other() {
         let state = state();
         create(&state, "a", 1);
         let offsets: Vec<_> = (0..3).map(|_| only(handle(&state, request(batch(), -1), 9)).base_offset).collect();
@@ -133,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_0_has_no_answer_and_its_errors_close() {
+    fn acks_0_has_no_response_and_its_errors_close() {
         let state = state();
         create(&state, "a", 1);
         assert_eq!(handle(&state, request(batch(), 0), 3), Outcome::Nothing);
@@ -162,8 +217,8 @@ mod tests {
         let send = |epoch, sequence| {
             let mut builder = BatchBuilder::new().producer(5, epoch, sequence);
             builder.push(&Record::from_value("x")).unwrap();
-            let answer = only(handle(&state, request(builder.build().unwrap(), -1), 8));
-            (answer.error_code, answer.base_offset)
+            let response = only(handle(&state, request(builder.build().unwrap(), -1), 8));
+            (response.error_code, response.base_offset)
         };
         assert_eq!(send(0, 0), (ErrorCode::NONE, 0));
         assert_eq!(send(0, 1), (ErrorCode::NONE, 1));
@@ -187,5 +242,40 @@ mod tests {
         assert_eq!(only(handle(&state, request(message.clone().into(), 1), 3)).error_code, ErrorCode::INVALID_RECORD);
         message[26] ^= 1;
         assert_eq!(only(handle(&state, request(message.into(), 1), 1)).error_code, ErrorCode::CORRUPT_MESSAGE);
+    }
+
+    #[test]
+    fn a_partition_that_is_listed_twice_is_appended_once() {
+        // As Kafka 4.4 does: the last entry counts.
+        let state = state();
+        create(&state, "a", 1);
+        let one = encode(&[Record::from_value("x")], Codec::None).unwrap();
+        let mut request = request(one, -1);
+        let last = PartitionProduceData { records: Some(batch()), ..Default::default() };
+        request.topic_data[0].partition_data.push(last);
+        let Outcome::Response(response) = handle(&state, request, 9) else { panic!("a response was expected") };
+        assert_eq!(response.responses[0].partition_responses.len(), 1);
+        let topic = state.topic(TopicRef::Name("a")).unwrap();
+        assert_eq!(topic.partitions[0].with_log(|log| log.end_offset()), 2);
+    }
+
+    #[test]
+    fn a_costly_request_changes_nothing_before_it_has_a_full_budget() {
+        let state = state();
+        create(&state, "a", 2);
+        let mut request = request(batch(), -1);
+        let bomb = encode(&[Record::from_value(vec![0; 2 << 20])], Codec::Gzip).unwrap();
+        let last = PartitionProduceData { index: 1, records: Some(bomb), ..Default::default() };
+        request.topic_data[0].partition_data.push(last);
+        let ends = || {
+            let topic = state.topic(TopicRef::Name("a")).unwrap();
+            [0, 1].map(|index: usize| topic.partitions[index].with_log(|log| log.end_offset()))
+        };
+        let mut cost = Cost::quick();
+        super::handle(&state, request.clone(), 9, &mut cost);
+        assert!(cost.needs_full());
+        assert_eq!(ends(), [0, 0]);
+        handle(&state, request, 9);
+        assert_eq!(ends(), [2, 1]);
     }
 }

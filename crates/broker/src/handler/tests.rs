@@ -7,6 +7,7 @@ use milena_records::{Codec, Record, encode};
 
 use super::*;
 use crate::config::BrokerConfig;
+use crate::cost::Cost;
 use crate::incoming;
 use crate::state::{Topic, TopicRef};
 
@@ -34,7 +35,7 @@ pub(crate) fn append_records(state: &State, topic: &str, records: &[Record], cod
     let bytes = encode(records, codec).unwrap();
     let size = bytes.len();
     let now_ms = state.now_ms();
-    for batch in incoming::check(Some(bytes), 13, &topic.config, now_ms).unwrap() {
+    for batch in incoming::check(Some(bytes), 13, &topic.config, now_ms, &mut Cost::full(size)).unwrap() {
         topic.partitions[0].append(batch, now_ms).unwrap();
     }
     size
@@ -60,7 +61,7 @@ impl RequestVisitor for DefaultBody {
 }
 
 /// A request as it comes off a connection.
-fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> IncomingRequest {
+pub(crate) fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> IncomingRequest {
     let mut header = vec![0, 0, 0, 0];
     header.extend(api.0.to_be_bytes());
     header.extend(version.to_be_bytes());
@@ -77,17 +78,17 @@ fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> IncomingRequest {
     machine.poll().unwrap().unwrap()
 }
 
-#[tokio::test]
-async fn every_version_served_answers_the_request_of_defaults() {
+#[test]
+fn every_version_served_answers_the_request_of_defaults() {
     let state = state();
     create(&state, "a", 1);
     for &(api, versions) in SERVED {
         for version in versions.iter() {
             let body = visit_request(api, DefaultBody(version)).unwrap();
-            let outcome = handle(&state, &incoming_request(api, version, &body)).await;
+            let outcome = handle(&state, &incoming_request(api, version, &body), &mut Cost::quick());
             let expected_nothing = api == ApiKey::PRODUCE;
             match outcome {
-                Ok(Outcome::Answer(_)) if !expected_nothing => {}
+                Ok(Outcome::Response(_)) if !expected_nothing => {}
                 Ok(Outcome::Nothing) if expected_nothing => {}
                 other => panic!("{api} {version}: {other:?}"),
             }
@@ -95,14 +96,14 @@ async fn every_version_served_answers_the_request_of_defaults() {
     }
 }
 
-#[tokio::test]
-async fn a_body_that_ends_early_is_an_error() {
+#[test]
+fn a_body_that_ends_early_is_an_error() {
     let state = state();
     for &(api, versions) in SERVED {
         for version in versions.iter() {
             let body = visit_request(api, DefaultBody(version)).unwrap();
             if let Some(cut) = body.len().checked_sub(1) {
-                let outcome = handle(&state, &incoming_request(api, version, &body[..cut])).await;
+                let outcome = handle(&state, &incoming_request(api, version, &body[..cut]), &mut Cost::quick());
                 assert!(outcome.is_err(), "{api} {version}: {outcome:?}");
             }
         }

@@ -269,6 +269,19 @@ impl Batch {
         IntoRecords::new(self)
     }
 
+    /// Decompresses the records, if that has not happened yet, and gives how many bytes they take then. 0 for a batch that
+    /// is not compressed.
+    ///
+    /// # Errors
+    /// As [`Batch::records`] before its first record.
+    pub fn decompressed_size(&self) -> Result<usize> {
+        match self.payload() {
+            Ok(payload) if payload.decompressed => Ok(payload.data.len()),
+            Ok(_) => Ok(0),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
     /// The message of magic 0 or 1 as it stands: a wrapper is not opened, its value is the compressed set. `None` in
     /// magic 2.
     ///

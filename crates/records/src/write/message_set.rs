@@ -141,8 +141,11 @@ impl MessageSetBuilder {
         self.append(record.offset(), record)
     }
 
-    /// Appends without a look at the headers.
-    pub(super) fn append(&mut self, offset: i64, record: &impl AsRecord) -> Result<()> {
+    /// Appends a message at this offset, without the headers of the record: old formats have none.
+    ///
+    /// # Errors
+    /// As [`MessageSetBuilder::push_at_offset`], headers apart.
+    pub fn append(&mut self, offset: i64, record: &impl AsRecord) -> Result<()> {
         if offset < self.next_offset {
             return Err(Error::invalid(format!("offset {offset}, the next is {}", self.next_offset)));
         }

@@ -1,0 +1,144 @@
+//! The requests received last, for tests that want to see what a client sent.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use milena_connection::{ConnectionError, IncomingRequest};
+use milena_messages::{ApiKey, Request};
+
+/// What a kept request takes besides its bytes, about.
+const OVERHEAD: usize = 200;
+/// A smaller body is copied: it may be a slice of a much larger buffer.
+const COPY_BELOW: usize = 32 * 1024;
+
+/// A request that a [`Broker`](crate::Broker) received.
+#[derive(Clone, Debug)]
+pub struct ReceivedRequest {
+    number: u64,
+    peer: SocketAddr,
+    request: IncomingRequest,
+}
+
+impl ReceivedRequest {
+    /// The number of the request at this broker: 0 for the first one, in the order in which they arrived. A gap means that
+    /// requests in between were dropped to save memory.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The address that the client connected from.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The API.
+    pub fn api_key(&self) -> ApiKey {
+        self.request.api_key
+    }
+
+    /// The version of the API.
+    pub fn api_version(&self) -> i16 {
+        self.request.api_version
+    }
+
+    /// The client's number for this request on its connection.
+    pub fn correlation_id(&self) -> i32 {
+        self.request.correlation_id
+    }
+
+    /// The client id; `None` when the client sent null.
+    pub fn client_id(&self) -> Option<&str> {
+        self.request.client_id.as_deref()
+    }
+
+    /// The bytes of the body, after the header.
+    pub fn body(&self) -> &Bytes {
+        &self.request.body
+    }
+
+    /// The body as a request of type `R`.
+    ///
+    /// # Errors
+    /// The request is of another API, or its bytes are malformed.
+    pub fn decode<R: Request>(&self) -> Result<R, ConnectionError> {
+        self.request.decode()
+    }
+
+    fn memory(&self) -> usize {
+        self.request.body.len() + OVERHEAD
+    }
+}
+
+/// The last requests within two limits: their number and their memory.
+#[derive(Debug)]
+pub(crate) struct Received {
+    max_count: usize,
+    max_bytes: usize,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    next_number: u64,
+    bytes: usize,
+    requests: VecDeque<ReceivedRequest>,
+}
+
+impl Received {
+    pub(crate) fn new(max_count: usize, max_bytes: usize) -> Self {
+        Self { max_count, max_bytes, list: Mutex::default() }
+    }
+
+    /// Keeps a request, and drops the oldest ones for it. One that is too large on its own leaves only a gap.
+    pub(crate) fn push(&self, peer: SocketAddr, request: &IncomingRequest) {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = list.next_number;
+        list.next_number += 1;
+        if self.max_count == 0 || request.body.len() + OVERHEAD > self.max_bytes {
+            return;
+        }
+        let mut request = request.clone();
+        if request.body.len() < COPY_BELOW {
+            request.body = Bytes::copy_from_slice(&request.body);
+        }
+        // A slice of the frame as well.
+        request.client_id = request.client_id.as_deref().map(|id| id.to_owned().into());
+        let received = ReceivedRequest { number, peer, request };
+        list.bytes += received.memory();
+        list.requests.push_back(received);
+        while list.requests.len() > self.max_count || list.bytes > self.max_bytes {
+            let Some(oldest) = list.requests.pop_front() else { break };
+            list.bytes -= oldest.memory();
+        }
+    }
+
+    /// All that are kept, oldest first.
+    pub(crate) fn all(&self) -> Vec<ReceivedRequest> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).requests.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::tests::incoming_request;
+
+    fn keep(max_count: usize, max_bytes: usize, sizes: &[usize]) -> Vec<u64> {
+        let received = Received::new(max_count, max_bytes);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
+        for size in sizes {
+            received.push(peer, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
+        }
+        received.all().iter().map(ReceivedRequest::number).collect()
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many_or_too_large_ones() {
+        assert_eq!(keep(3, 1 << 20, &[1; 5]), [2, 3, 4]);
+        assert_eq!(keep(100, 1000, &[300, 300, 300]), [1, 2]);
+        assert_eq!(keep(100, 1000, &[300, 900, 300]), [0, 2]);
+        assert_eq!(keep(0, 1000, &[1]), [0u64; 0]);
+    }
+}
