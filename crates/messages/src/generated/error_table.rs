@@ -3,41 +3,41 @@
 use crate::error_code::{ErrorCode, ErrorInfo};
 
 impl ErrorCode {
-    /// The broker failed in a way that no other code covers; its log tells more. Since 0.8.2.
+    /// The broker failed in a way that no other code covers; its log tells more. Since 0.8.0.
     pub const UNKNOWN_SERVER_ERROR: Self = Self(-1);
-    /// Success. Since 0.8.2.
+    /// Success. Since 0.8.0.
     pub const NONE: Self = Self(0);
-    /// The offset is outside what the partition holds; reset by policy to its start or end. Since 0.8.2.
+    /// The offset is outside what the partition holds; reset by policy to its start or end. Since 0.8.0.
     pub const OFFSET_OUT_OF_RANGE: Self = Self(1);
-    /// A batch failed its checksum or is malformed; send or fetch it again. Since 0.8.2.
+    /// A batch failed its checksum or is malformed; send or fetch it again. Since 0.8.0.
     pub const CORRUPT_MESSAGE: Self = Self(2);
-    /// The broker does not know this topic or partition; refresh metadata, it may be new or deleted. Since 0.8.2.
+    /// The broker does not know this topic or partition; refresh metadata, it may be new or deleted. Since 0.8.0.
     pub const UNKNOWN_TOPIC_OR_PARTITION: Self = Self(3);
-    /// The fetch size asked for makes no sense; change it. Since 0.10.0.
+    /// The fetch size asked for makes no sense; change it. Since 0.8.0.
     pub const INVALID_FETCH_SIZE: Self = Self(4);
-    /// No leader right now, usually during an election; refresh metadata and retry. Since 0.8.2.
+    /// No leader right now, usually during an election; refresh metadata and retry. Since 0.8.0.
     pub const LEADER_NOT_AVAILABLE: Self = Self(5);
-    /// The request went to a broker without the needed role for the partition; refresh metadata and retry. Since 0.8.2.
+    /// The request went to a broker without the needed role for the partition; refresh metadata and retry. Since 0.8.0.
     pub const NOT_LEADER_OR_FOLLOWER: Self = Self(6);
-    /// Time ran out, for example while waiting for replicas; the work may still have been done. Since 0.8.2.
+    /// Time ran out, for example while waiting for replicas; the work may still have been done. Since 0.8.0.
     pub const REQUEST_TIMED_OUT: Self = Self(7);
-    /// The broker needed is down or cannot be reached. Since 0.9.0.
+    /// The broker needed is down or cannot be reached. Since 0.8.0.
     pub const BROKER_NOT_AVAILABLE: Self = Self(8);
-    /// The replica asked for is not on this broker; refresh metadata and retry. Since 0.9.0.
+    /// The replica asked for is not on this broker; refresh metadata and retry. Since 0.8.0.
     pub const REPLICA_NOT_AVAILABLE: Self = Self(9);
-    /// One record or batch is above max.message.bytes; send smaller ones. Since 0.8.2.
+    /// One record or batch is above max.message.bytes; send smaller ones. Since 0.8.0.
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
-    /// The controller that sent this has been replaced by a newer one; brokers only. Since 0.9.0.
+    /// The controller that sent this has been replaced by a newer one; brokers only. Since 0.8.0.
     pub const STALE_CONTROLLER_EPOCH: Self = Self(11);
-    /// The text given with the committed offset is above the limit of the broker; shorten it. Since 0.8.2.
+    /// The text given with the committed offset is above the limit of the broker; shorten it. Since 0.8.1.
     pub const OFFSET_METADATA_TOO_LARGE: Self = Self(12);
-    /// The connection broke before an answer came; made by clients, brokers do not send it. Since 0.8.2.
+    /// The connection broke before an answer came; made by clients, brokers do not send it. In 0.8.1 the code meant a stale leader epoch. Since 0.8.2.
     pub const NETWORK_EXCEPTION: Self = Self(13);
-    /// The coordinator is still reading its log; wait a little and retry. Since 0.9.0.
+    /// The coordinator is still reading its log; wait a little and retry. Since 0.8.2.
     pub const COORDINATOR_LOAD_IN_PROGRESS: Self = Self(14);
-    /// No coordinator can be named yet; look it up again after a pause. Since 0.9.0.
+    /// No coordinator can be named yet; look it up again after a pause. Since 0.8.2.
     pub const COORDINATOR_NOT_AVAILABLE: Self = Self(15);
-    /// The broker is no longer coordinator for this id; find the coordinator and retry there. Since 0.9.0.
+    /// The broker is no longer coordinator for this id; find the coordinator and retry there. Since 0.8.2.
     pub const NOT_COORDINATOR: Self = Self(16);
     /// The topic name is not allowed, or the topic is internal and closed to this operation. Since 0.8.2.
     pub const INVALID_TOPIC_EXCEPTION: Self = Self(17);
