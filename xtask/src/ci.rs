@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::check::{self, WASM, has_toolchain, has_wasm, oldest_rust};
-use crate::process::{cargo, package, run as run_command};
-use crate::{Result, generate};
+use crate::process::{self, cargo, run as run_command};
+use crate::{Result, generate, no_c, package};
 
 enum Done {
     Passed,
@@ -23,11 +23,13 @@ const STEPS: &[Step] = &[
     Step { name: "gen", run: |root| passed(generate::run(root, true)) },
     Step { name: "clippy", run: clippy },
     Step { name: "docs", run: docs },
+    Step { name: "package", run: |root| passed(package::check(root)) },
+    Step { name: "no-c", run: |root| passed(no_c::check(root)) },
     Step { name: "wasm", run: wasm },
     Step { name: "msrv", run: msrv },
     Step { name: "fuzz", run: |root| passed(check::fuzz(root)) },
     Step { name: "demo", run: |root| passed(run_command(cargo(root).args(["run", "--release", "--", "demo"]))) },
-    Step { name: "interop", run: |root| passed(package(root, "milena-interop", &["--skip-missing"], &[])) },
+    Step { name: "interop", run: |root| passed(process::package(root, "milena-interop", &["--skip-missing"], &[])) },
 ];
 
 /// Runs the steps, each whether or not an earlier one failed, and closes with a table.
@@ -65,7 +67,7 @@ fn clippy(root: &Path) -> Result<Done> {
 
 fn docs(root: &Path) -> Result<Done> {
     let mut command = cargo(root);
-    command.env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]);
+    command.env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--all-features", "--no-deps"]);
     passed(run_command(&mut command))
 }
 

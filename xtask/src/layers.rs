@@ -30,8 +30,10 @@ const LEGACY: &str = "milena-legacy";
 const STORAGE: &str = "milena-storage";
 const INSPECT: &str = "milena-inspect";
 const TRANSPORT: &str = "milena-transport";
-/// Below the shells: no sockets, no clock, no runtime, and no C on wasm.
-pub(crate) const BELOW_THE_SHELLS: [&str; 6] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION, STORAGE];
+/// Below the shells: no sockets, no runtime, and no C on wasm.
+pub(crate) const BELOW_THE_SHELLS: [&str; 8] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION, STORAGE, LEGACY, INSPECT];
+
+const SHELL: u8 = 4;
 
 const LAYERS: &[Layer] = &[
     Layer {
@@ -86,19 +88,19 @@ const LAYERS: &[Layer] = &[
     },
     Layer { height: 3, name: TRANSPORT, ours: Some(&[WIRE]), others: Others::Any },
     Layer {
-        height: 4,
+        height: SHELL,
         name: "milena-client",
         ours: Some(&[CONNECTION, MESSAGES, RECORDS, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     Layer {
-        height: 4,
+        height: SHELL,
         name: "milena-broker",
         ours: Some(&[CONNECTION, MESSAGES, RECORDS, STORAGE, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     Layer {
-        height: 4,
+        height: SHELL,
         name: "milena-tap",
         ours: Some(&[CONNECTION, INSPECT, MESSAGES, RECORDS, SCHEMA, TRANSPORT, WIRE]),
         others: Others::Any,
@@ -239,6 +241,16 @@ mod tests {
             assert_eq!(broken.len(), 1, "{user} uses {normal}{dev}");
             assert!(broken[0].contains(why), "{}", broken[0]);
         }
+    }
+
+    #[test]
+    fn every_crate_below_the_shells_but_the_sockets_is_checked_for_wasm() {
+        let below = LAYERS.iter().filter(|layer| layer.height < SHELL && layer.name != TRANSPORT);
+        let mut below: Vec<&str> = below.map(|layer| layer.name).collect();
+        let mut checked = BELOW_THE_SHELLS;
+        below.sort_unstable();
+        checked.sort_unstable();
+        assert_eq!(checked[..], below);
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod check;
 mod ci;
 mod generate;
 mod layers;
+mod no_c;
+mod package;
 mod process;
 mod supply;
 mod tidy;
@@ -75,6 +77,18 @@ const COMMANDS: &[Command] = &[
         args: "compare [--only TEXT] [--json] | segment|capture [FILE]",
         summary: "milena beside its rivals, in one run (benches/README.md), or how fast log segments or captures are read",
         run: check::bench,
+    },
+    Command {
+        name: "no-c",
+        args: "",
+        summary: "build every crate without C, and look for C in the result",
+        run: |root, args| none(args).and_then(|()| no_c::check(root)),
+    },
+    Command {
+        name: "package",
+        args: "",
+        summary: "pack every crate as for the registry, and look at what is in the packages",
+        run: |root, args| none(args).and_then(|()| package::check(root)),
     },
     Command {
         name: "wasm",

@@ -17,6 +17,14 @@ pub(crate) struct Package {
     pub(crate) source: Option<String>,
     pub(crate) rust_version: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) features: Vec<String>,
+    pub(crate) description: Option<String>,
+    /// How many.
+    pub(crate) keywords: usize,
+    /// How many.
+    pub(crate) categories: usize,
+    /// Whether it may go to a registry.
+    pub(crate) published: bool,
 }
 
 /// One line of a manifest's dependencies.
@@ -75,6 +83,11 @@ fn packages(json: &str) -> Result<Vec<Package>> {
             source: text(&package["source"]),
             rust_version: text(&package["rust_version"]),
             dependencies: dependencies.collect::<Option<_>>()?,
+            features: package["features"].as_object()?.keys().cloned().collect(),
+            description: text(&package["description"]),
+            keywords: package["keywords"].as_array()?.len(),
+            categories: package["categories"].as_array()?.len(),
+            published: package["publish"].is_null(),
         })
     };
     let packages = packages.iter().filter(used).map(read).collect::<Option<_>>();

@@ -1,38 +1,24 @@
 //! Kafka's wire protocol: every API at every version ever released, every record format, and what stands on them.
 //!
-//! This crate is one dependency for all the others; each room below is a crate that can also be used alone.
+//! This crate is one dependency for all the others; each module is a crate that can also be used alone.
 //!
-//! | room | feature | what |
+//! | module | feature | what |
 //! |---|---|---|
-//! | [`wire`] | | bytes to primitive values and back: cursors, varints, tagged fields, errors with offset and path |
-//! | [`messages`] | | a typed struct for each message; the version is an argument |
-//! | [`connection`] | | client and server connections without I/O: frames, headers, correlation, negotiation |
-#![cfg_attr(
-    feature = "records",
-    doc = "| [`records`] | `records` | record batches and message sets, with the codecs |"
-)]
-#![cfg_attr(
-    not(feature = "records"),
-    doc = "| `records` | `records` | record batches and message sets, with the codecs |"
-)]
-#![cfg_attr(feature = "client", doc = "| [`client`] | `client` | an async client on tokio |")]
-#![cfg_attr(not(feature = "client"), doc = "| `client` | `client` | an async client on tokio |")]
-#![cfg_attr(feature = "broker", doc = "| [`broker`] | `broker` | an embedded broker for tests |")]
-#![cfg_attr(not(feature = "broker"), doc = "| `broker` | `broker` | an embedded broker for tests |")]
-#![cfg_attr(feature = "storage", doc = "| [`storage`] | `storage` | log folders: segments, indexes, checkpoints |")]
-#![cfg_attr(not(feature = "storage"), doc = "| `storage` | `storage` | log folders: segments, indexes, checkpoints |")]
-#![cfg_attr(
-    feature = "schema",
-    doc = "| [`schema`] | `schema` | the protocol as text, and a codec between JSON and bytes |"
-)]
-#![cfg_attr(
-    not(feature = "schema"),
-    doc = "| `schema` | `schema` | the protocol as text, and a codec between JSON and bytes |"
-)]
-#![cfg_attr(feature = "legacy", doc = "| [`legacy`] | `legacy` | the vocabulary of kafka-python's old client |")]
-#![cfg_attr(not(feature = "legacy"), doc = "| `legacy` | `legacy` | the vocabulary of kafka-python's old client |")]
+//! | `wire` | | bytes to primitive values and back: cursors, varints, tagged fields, errors with offset and path |
+//! | `messages` | | a typed struct for each message; the version is an argument |
+//! | `connection` | | client and server connections without I/O: frames, headers, correlation, negotiation |
+//! | `records` | `records` | record batches and message sets, with the codecs |
+//! | `client` | `client` | an async client on tokio |
+//! | `broker` | `broker` | an embedded broker for tests |
+//! | `tap` | `tap` | a proxy between clients and a cluster, with faults on demand |
+//! | `inspect` | `inspect` | any Kafka bytes made readable |
+//! | `storage` | `storage` | a broker's log folders: segments, indexes, snapshots, checkpoints |
+//! | `schema` | `schema` | the protocol as data, and a codec between JSON and bytes |
+//! | `transport` | `transport` | TCP and TLS connections on tokio |
+//! | `legacy` | `legacy` | the vocabulary of kafka-python's old client |
 //!
-//! `records` and `client` are there unless default features are turned off.
+//! `records`, `client`, the codecs `gzip`, `snappy`, `lz4` and `zstd`, and `tls` are on by default. `zstd` is the C library
+//! and `tls` uses ring, which is C in part; without default features, `zstd-pure` gives a build without C.
 //!
 //! A message at a version, to bytes and back:
 //!
@@ -87,23 +73,73 @@ assert_eq!(topic.partitions.len(), 3);
 ```"#
 )]
 
+// Modules of their own, not renamed crates: rustc would suggest paths such as `milena::milena_messages`, which do not exist.
 #[cfg(feature = "broker")]
-pub use milena_broker as broker;
+/// An embedded broker for tests, on tokio.
+pub mod broker {
+    #[doc(inline)]
+    pub use milena_broker::*;
+}
 #[cfg(feature = "client")]
-pub use milena_client as client;
-pub use milena_connection as connection;
+/// An async client on tokio.
+pub mod client {
+    #[doc(inline)]
+    pub use milena_client::*;
+}
+/// Client and server connections without I/O.
+pub mod connection {
+    #[doc(inline)]
+    pub use milena_connection::*;
+}
+#[cfg(feature = "inspect")]
+/// Any Kafka bytes made readable, offline.
+pub mod inspect {
+    #[doc(inline)]
+    pub use milena_inspect::*;
+}
 #[cfg(feature = "legacy")]
-pub use milena_legacy as legacy;
-pub use milena_messages as messages;
+/// The vocabulary of kafka-python's old client.
+pub mod legacy {
+    #[doc(inline)]
+    pub use milena_legacy::*;
+}
+/// A typed struct for each message; the version is an argument.
+pub mod messages {
+    #[doc(inline)]
+    pub use milena_messages::*;
+}
 #[cfg(feature = "records")]
-pub use milena_records as records;
+/// Record batches and message sets, with the codecs.
+pub mod records {
+    #[doc(inline)]
+    pub use milena_records::*;
+}
 #[cfg(feature = "schema")]
-pub use milena_schema as schema;
+/// The protocol as data, and a codec between JSON and bytes.
+pub mod schema {
+    #[doc(inline)]
+    pub use milena_schema::*;
+}
 #[cfg(feature = "storage")]
-pub use milena_storage as storage;
-pub use milena_wire as wire;
-
-/// The program in the README has to compile.
-#[cfg(all(doctest, feature = "client"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
+/// A broker's log folders: segments, indexes, snapshots, checkpoints.
+pub mod storage {
+    #[doc(inline)]
+    pub use milena_storage::*;
+}
+#[cfg(feature = "tap")]
+/// A proxy between clients and a cluster, on tokio.
+pub mod tap {
+    #[doc(inline)]
+    pub use milena_tap::*;
+}
+#[cfg(feature = "transport")]
+/// Connections on tokio: TCP and TLS.
+pub mod transport {
+    #[doc(inline)]
+    pub use milena_transport::*;
+}
+/// Bytes to primitive values and back.
+pub mod wire {
+    #[doc(inline)]
+    pub use milena_wire::*;
+}
