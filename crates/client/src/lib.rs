@@ -32,6 +32,7 @@
 //! | [`Client::metadata`], [`Cluster`], [`Broker`], [`Topic`], [`Partition`] | who is there and who leads what |
 //! | [`Client::create_topic`], [`Client::create_topics`], [`Client::delete_topics`], [`NewTopic`], [`TopicOutcome`] | topics |
 //! | [`Client::produce`], [`Acks`], [`ProduceOutcome`] | one batch to one partition |
+//! | [`partition_for`] | the partition of a key, as Kafka's default partitioner chooses it |
 //! | [`Client::fetch_range`], [`RangeReader`], [`RangeOptions`], [`Start`], [`Stop`] | records from one offset to another |
 //! | [`Client::fetch`], [`FetchOptions`], [`Fetched`], [`Isolation`] | one Fetch, batches as they came |
 //! | [`Client::offset`], [`Client::list_offsets`], [`OffsetSpec`], [`FoundOffset`] | offsets by end or time |
@@ -61,6 +62,7 @@ mod link;
 mod metadata;
 mod observer;
 mod offsets;
+mod partition;
 mod produce;
 mod range;
 mod topics;
@@ -74,6 +76,7 @@ pub use milena_records::{Codec, Header, Record};
 pub use milena_transport::{Tls, TlsConfig, TlsError};
 pub use observer::{FrameDirection, ObservedFrame, Observer};
 pub use offsets::{FoundOffset, Isolation, OffsetSpec};
+pub use partition::partition_for;
 pub use produce::{Acks, ProduceOutcome};
 pub use range::{RangeOptions, RangeReader, Start, Stop};
 pub use topics::{NewTopic, TopicOutcome};

@@ -31,8 +31,8 @@
 //! | [`IntoRecords`], [`Record`], [`Header`] | the records as values |
 //! | [`Control`] | what the records of control batches say |
 //! | [`BatchBuilder`], [`AsRecord`], [`encode`] | writing magic 2 |
-//! | [`MessageSetBuilder`], [`Message`] | writing magic 0 and 1 |
-//! | [`down_convert`], [`up_convert`] | from one format to another |
+//! | [`MessageSetBuilder`], [`LegacyMessage`] | writing magic 0 and 1 |
+//! | [`down_convert`], [`up_convert`], [`recompress`] | from one format, or codec, to another |
 //! | [`BatchMut`] | offsets, leader epoch and timestamps set in place |
 //! | [`Codec`] | gzip, snappy, lz4, zstd, each a cargo feature |
 //! | [`ReadOptions`], [`Mode`] | strict or tolerant, checksums, limits |
@@ -67,7 +67,7 @@ pub use record::{Header, Record};
 pub use view::{HeaderRef, Headers, RecordRef};
 pub use write::append::AsRecord;
 pub use write::builder::{BatchBuilder, encode};
-pub use write::convert::{down_convert, up_convert};
+pub use write::convert::{down_convert, recompress, up_convert};
 pub use write::message::LegacyMessage;
 pub use write::message_set::MessageSetBuilder;
 pub use write::rewrite::BatchMut;

@@ -30,6 +30,24 @@ impl Record {
         Self { key: Some(key.into()), value: Some(value.into()), ..Self::default() }
     }
 
+    /// A record with copies of a key and a value that are borrowed.
+    ///
+    /// ```
+    /// use milena_records::Record;
+    ///
+    /// let line = String::from("vienna:prague");
+    /// let (key, value) = line.as_bytes().split_at(6);
+    /// assert_eq!(Record::copy_from(key, &value[1..]), Record::new("vienna", "prague"));
+    /// ```
+    pub fn copy_from(key: &[u8], value: &[u8]) -> Self {
+        Self::new(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))
+    }
+
+    /// A tombstone: a record with a key and a null value, which deletes the key where topics are compacted.
+    pub fn tombstone(key: impl Into<Bytes>) -> Self {
+        Self { key: Some(key.into()), ..Self::default() }
+    }
+
     /// A record with a value and no key.
     pub fn from_value(value: impl Into<Bytes>) -> Self {
         Self { value: Some(value.into()), ..Self::default() }

@@ -30,6 +30,15 @@ impl Batch {
         })
     }
 
+    /// The records of a batch of magic 2 as one piece, out of their compression.
+    pub(crate) fn uncompressed(&self) -> Result<&[u8]> {
+        match self.payload() {
+            Ok(Payload { fault: Some(fault), .. }) => Err(fault.clone()),
+            Ok(payload) => Ok(&payload.data[payload.start..]),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
     fn open(&self) -> Result<Payload> {
         match (self.magic(), self.codec()?) {
             (2, Codec::None) => Ok(self.plain(v2::HEADER)),

@@ -7,6 +7,7 @@ use crate::layout::{
     CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, LOG_OVERHEAD, MAGIC, NONE, SIZE, TRANSACTIONAL, put_i16, put_i32,
     put_i64, put_u32, v2,
 };
+use crate::read::batch::{Batch, TimestampType};
 use crate::write::append::AsRecord;
 use crate::write::room::{Part, Room, sizes};
 
@@ -79,6 +80,46 @@ impl BatchBuilder {
     /// A batch at base offset 0, not compressed, of no producer, with CreateTime.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder without records, and everything else as in that batch: base offset, leader epoch, producer and its first
+    /// sequence number, codec, kind of timestamps, and whether it is of a transaction or of control records.
+    ///
+    /// A message of magic 0 or 1 gives what it has: its offset, codec and kind of timestamps.
+    ///
+    /// ```
+    /// use milena_records::{Batch, BatchBuilder, Codec, ReadOptions, Record};
+    ///
+    /// let mut builder = BatchBuilder::new().base_offset(40).producer(7, 0, 3).codec(Codec::Lz4);
+    /// builder.push(&Record::new("k", "secret"))?;
+    /// let batch = Batch::parse(builder.build()?, ReadOptions::default())?;
+    ///
+    /// let mut redacted = BatchBuilder::like(&batch)?;
+    /// for record in batch.clone().into_records() {
+    ///     redacted.push_at_offset(&Record { value: None, ..record? })?;
+    /// }
+    /// let redacted = Batch::parse(redacted.build()?, ReadOptions::default())?;
+    /// assert_eq!((redacted.base_offset(), redacted.producer_id(), redacted.codec()?), (40, 7, Codec::Lz4));
+    /// # Ok::<(), milena_records::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The batch names a codec that does not exist.
+    pub fn like(batch: &Batch) -> Result<Self> {
+        let mut builder = Self::new()
+            .base_offset(batch.base_offset())
+            .partition_leader_epoch(batch.partition_leader_epoch())
+            .producer(batch.producer_id(), batch.producer_epoch(), batch.base_sequence())
+            .transactional(batch.is_transactional())
+            .control(batch.is_control())
+            .codec(batch.codec()?);
+        if batch.timestamp_type() == TimestampType::LogAppendTime {
+            builder = builder.log_append_time(batch.max_timestamp());
+        }
+        if let Some(horizon) = batch.delete_horizon() {
+            builder = builder.delete_horizon(horizon);
+        }
+        Ok(builder)
     }
 
     /// Offset of the first record. To be set before the first record; a broker sets it anew.

@@ -2,8 +2,9 @@ use bytes::Bytes;
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::layout::{CODEC_BITS, LOG_OVERHEAD, SIZE, put_i16, put_i32, put_u32, v2};
 use crate::options::ReadOptions;
-use crate::read::batch::{Batch, TimestampType};
+use crate::read::batch::{Batch, TimestampType, crc_of};
 use crate::read::batches::Batches;
 use crate::write::builder::BatchBuilder;
 use crate::write::message_set::MessageSetBuilder;
@@ -16,7 +17,12 @@ use crate::write::message_set::MessageSetBuilder;
 /// # Errors
 /// What reading gives, the first of it; zstd, which old formats do not have; a magic other than 0 to 2.
 pub fn down_convert(bytes: Bytes, magic: i8, options: ReadOptions) -> Result<Bytes> {
-    convert(bytes, magic, options, |batch| batch.magic() <= magic)
+    known(magic)?;
+    convert(bytes, options, |batch| match batch.magic() <= magic {
+        true => Ok(Plan::Keep),
+        false if batch.is_control() && magic < 2 => Ok(Plan::Drop),
+        false => Ok(Plan::Rebuild { magic, codec: batch.codec()? }),
+    })
 }
 
 /// Rewrites old entries in the format `magic`, as a broker does with what old producers send.
@@ -28,24 +34,78 @@ pub fn down_convert(bytes: Bytes, magic: i8, options: ReadOptions) -> Result<Byt
 /// # Errors
 /// What reading gives, the first of it; a magic other than 0 to 2.
 pub fn up_convert(bytes: Bytes, magic: i8, options: ReadOptions) -> Result<Bytes> {
-    convert(bytes, magic, options, |batch| batch.magic() >= magic)
+    known(magic)?;
+    convert(bytes, options, |batch| match batch.magic() >= magic {
+        true => Ok(Plan::Keep),
+        false => Ok(Plan::Rebuild { magic, codec: batch.codec()? }),
+    })
 }
 
-fn convert(bytes: Bytes, magic: i8, options: ReadOptions, keep: impl Fn(&Batch) -> bool) -> Result<Bytes> {
-    if !(0..=2).contains(&magic) {
-        return Err(Error::invalid(format!("magic {magic}, there are 0, 1 and 2")));
-    }
+/// Compresses batches with another codec, or with none, and changes nothing else.
+///
+/// A batch of magic 2 keeps its header and the bytes of its records; only codec, size and checksum change. Control batches
+/// stay as they are, because Kafka never compresses them. In magic 0 and 1, messages that follow each other become one
+/// compressed set, and without a codec each message of a set becomes an entry. What has the codec already passes
+/// unchanged, and an entry that is cut off at the end is left out.
+///
+/// ```
+/// use milena_records::{Batches, Codec, ReadOptions, Record, encode, recompress};
+///
+/// let sent = encode(&[Record::new("k", "v".repeat(1000))], Codec::Gzip)?;
+/// let stored = recompress(sent, Codec::Lz4, ReadOptions::default())?;
+/// let batch = Batches::new(stored).next().unwrap()?;
+/// assert_eq!(batch.codec()?, Codec::Lz4);
+/// assert_eq!(batch.records().next().unwrap()?.value.unwrap().len(), 1000);
+/// # Ok::<(), milena_records::Error>(())
+/// ```
+///
+/// # Errors
+/// What reading gives, the first of it; a codec that this build lacks; zstd in magic 0 and 1.
+pub fn recompress(bytes: Bytes, codec: Codec, options: ReadOptions) -> Result<Bytes> {
+    convert(bytes, options, |batch| match (batch.magic(), batch.codec()? == codec || batch.is_control()) {
+        (_, true) => Ok(Plan::Keep),
+        (2, false) => Ok(Plan::Write(with_codec(batch, codec)?)),
+        (magic, false) => Ok(Plan::Rebuild { magic, codec }),
+    })
+}
+
+/// A batch of magic 2 with its records in another compression.
+fn with_codec(batch: &Batch, codec: Codec) -> Result<Vec<u8>> {
+    let mut out = batch.bytes()[..v2::HEADER].to_vec();
+    let size =
+        |out: &[u8]| i32::try_from(out.len() - LOG_OVERHEAD).map_err(|_| Error::invalid("a batch of more than 2 GiB"));
+    codec.compress_into(batch.uncompressed()?, None, 2, &mut out).map_err(|error| error.in_batch(batch.place()))?;
+    let size = size(&out)?;
+    put_i32(&mut out, SIZE, size);
+    let attributes = batch.attributes() & !CODEC_BITS | i16::from(codec.id());
+    put_i16(&mut out, v2::ATTRIBUTES, attributes);
+    let crc = crc_of(&out);
+    put_u32(&mut out, v2::CRC, crc);
+    Ok(out)
+}
+
+fn known(magic: i8) -> Result<()> {
+    if (0..=2).contains(&magic) { Ok(()) } else { Err(Error::invalid(format!("magic {magic}, there are 0, 1 and 2"))) }
+}
+
+/// What becomes of an entry.
+enum Plan {
+    Keep,
+    Drop,
+    Write(Vec<u8>),
+    Rebuild { magic: i8, codec: Codec },
+}
+
+fn convert(bytes: Bytes, options: ReadOptions, plan: impl Fn(&Batch) -> Result<Plan>) -> Result<Bytes> {
     let mut out = Vec::new();
     let mut run: Option<Run> = None;
     let mut changed = false;
     let mut walk = Batches::with_options(bytes.clone(), options);
     for batch in walk.by_ref() {
         let batch = batch?;
-        if !keep(&batch) {
-            changed = true;
-            if batch.is_control() && magic < 2 {
-                continue;
-            }
+        let plan = plan(&batch)?;
+        changed |= !matches!(plan, Plan::Keep);
+        if let Plan::Rebuild { magic, codec } = plan {
             let single = batch.magic() < 2 && !batch.is_compressed();
             if single {
                 if let Some(run) = run.as_mut().filter(|run| run.takes(&batch)) {
@@ -54,7 +114,7 @@ fn convert(bytes: Bytes, magic: i8, options: ReadOptions, keep: impl Fn(&Batch) 
                 }
             }
             finish(&mut run, &mut out)?;
-            if let Some(mut next) = Run::new(&batch, magic)? {
+            if let Some(mut next) = Run::new(&batch, magic, codec)? {
                 next.append(&batch)?;
                 run = Some(next);
             }
@@ -62,8 +122,17 @@ fn convert(bytes: Bytes, magic: i8, options: ReadOptions, keep: impl Fn(&Batch) 
                 finish(&mut run, &mut out)?;
             }
         } else {
-            finish(&mut run, &mut out)?;
-            out.extend_from_slice(batch.bytes());
+            match plan {
+                Plan::Drop => continue,
+                Plan::Write(bytes) => {
+                    finish(&mut run, &mut out)?;
+                    out.extend_from_slice(&bytes);
+                }
+                Plan::Keep | Plan::Rebuild { .. } => {
+                    finish(&mut run, &mut out)?;
+                    out.extend_from_slice(batch.bytes());
+                }
+            }
         }
     }
     finish(&mut run, &mut out)?;
@@ -100,8 +169,7 @@ fn timestamps(batch: &Batch) -> (TimestampType, Option<i64>) {
 
 impl Run {
     /// `None` for a batch without records.
-    fn new(batch: &Batch, magic: i8) -> Result<Option<Self>> {
-        let codec = batch.codec()?;
+    fn new(batch: &Batch, magic: i8, codec: Codec) -> Result<Option<Self>> {
         if codec == Codec::Zstd && magic < 2 {
             return Err(Error::invalid("zstd needs magic 2").in_field("attributes").in_batch(batch.place()));
         }

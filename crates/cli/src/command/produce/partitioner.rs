@@ -1,6 +1,6 @@
 //! The partition of a record, chosen as Kafka's own producer does.
 
-use milena_client::Record;
+use milena_client::{Record, partition_for};
 
 /// Spreads records over partitions: those with a key by its hash, so that a key stays in one partition, the others one
 /// batch at a time to each partition that has a leader.
@@ -26,10 +26,10 @@ impl Partitioner {
     /// The partition of a record.
     pub(super) fn partition(&self, record: &Record) -> i32 {
         let (partitions, index) = match &record.key {
-            Some(key) => (&self.partitions, (murmur2(key) & 0x7fff_ffff) as usize),
-            None => (&self.available, self.next),
+            Some(key) => (&self.partitions, partition_for(key, self.partitions.len() as i32) as usize),
+            None => (&self.available, self.next % self.available.len().max(1)),
         };
-        partitions.get(index % partitions.len().max(1)).copied().unwrap_or_default()
+        partitions.get(index).copied().unwrap_or_default()
     }
 
     /// A batch is done: records without a key go to the next partition now.
@@ -43,42 +43,9 @@ fn available(partitions: &[i32], leaderless: &[i32]) -> Vec<i32> {
     if available.is_empty() { partitions.to_vec() } else { available }
 }
 
-/// Murmur2 with 32 bits and Kafka's seed.
-fn murmur2(bytes: &[u8]) -> u32 {
-    const M: u32 = 0x5bd1_e995;
-    let mut hash = 0x9747_b28c ^ bytes.len() as u32;
-    let words = bytes.chunks_exact(4);
-    let rest = words.remainder();
-    for word in words {
-        let mut k = word.iter().rev().fold(0, |k, byte| k << 8 | u32::from(*byte)).wrapping_mul(M);
-        k = (k ^ k >> 24).wrapping_mul(M);
-        hash = hash.wrapping_mul(M) ^ k;
-    }
-    if !rest.is_empty() {
-        hash = (hash ^ rest.iter().rev().fold(0, |k, byte| k << 8 | u32::from(*byte))).wrapping_mul(M);
-    }
-    hash = (hash ^ hash >> 13).wrapping_mul(M);
-    hash ^ hash >> 15
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hashes_are_those_of_kafka() {
-        // From the tests of Kafka's own Utils.murmur2.
-        let known: [(&[u8], i32); 5] = [
-            (b"21", -973_932_308),
-            (b"foobar", -790_332_482),
-            (b"a-little-bit-long-string", -985_981_536),
-            (b"a-little-bit-longer-string", -1_486_304_829),
-            (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
-        ];
-        for (bytes, hash) in known {
-            assert_eq!(murmur2(bytes) as i32, hash, "{bytes:?}");
-        }
-    }
 
     #[test]
     fn keys_stay_and_others_move_on() {
