@@ -2,7 +2,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::name::{FileKind, FileName, PartitionName};
+use crate::name::{FileKind, FileName, FileState, PartitionName};
 
 /// A file of a log folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,21 @@ pub struct Folder {
     pub files: Vec<File>,
 }
 
+impl Folder {
+    /// The files of one folder. Files that belong to no log are left out, so there may be none.
+    ///
+    /// # Errors
+    /// A path that is not a folder or cannot be read.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), files: files(path)? })
+    }
+
+    /// Whether the broker is deleting the partition, as the name of the folder says.
+    pub fn is_deleted(&self) -> bool {
+        self.path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with("-delete"))
+    }
+}
+
 /// The files of a log folder: a [`Folder`] for each partition and one for the files that belong to no partition. A path
 /// of a file gives one folder with this file alone; if its name says nothing, it counts as a log.
 ///
@@ -35,15 +50,15 @@ pub fn list(path: &Path) -> io::Result<Vec<Folder>> {
     let found = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()));
     let metadata = fs::metadata(path).map_err(found)?;
     if !metadata.is_dir() {
-        let log = FileName { kind: FileKind::Log, offset: 0 };
+        let log = FileName { kind: FileKind::Log, offset: 0, state: FileState::Renamed };
         let partition = PartitionName::of_file(path);
         let file = file(path.to_owned(), metadata.len());
         let file = file.unwrap_or(File { path: path.to_owned(), name: log, partition, size: metadata.len() });
         return Ok(vec![Folder { path: path.to_owned(), files: vec![file] }]);
     }
     let mut folders = Vec::new();
-    let files = files(path).map_err(found)?;
-    folders.extend((!files.is_empty()).then(|| Folder { path: path.to_owned(), files }));
+    let here = Folder::read(path).map_err(found)?;
+    folders.extend((!here.files.is_empty()).then_some(here));
     let mut partitions = Vec::new();
     for entry in fs::read_dir(path).map_err(found)? {
         let entry = entry?;
@@ -54,8 +69,7 @@ pub fn list(path: &Path) -> io::Result<Vec<Folder>> {
     }
     partitions.sort();
     for (_, path) in partitions {
-        let files = self::files(&path)?;
-        folders.push(Folder { path, files });
+        folders.push(Folder::read(&path)?);
     }
     if folders.is_empty() {
         let message = format!("{} holds no files of a log", path.display());

@@ -67,6 +67,31 @@ pub enum Item<'a> {
     QuorumState(&'a Bytes),
     /// A file was checked against the others of its folder; its faults were given before.
     Verified(&'a Verified),
+    /// A file was not read, for this reason.
+    Skipped(Skipped),
+}
+
+/// Why a file is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Skipped {
+    /// The broker will delete it (`.deleted`), or all of its folder (`-delete`).
+    Deleted,
+    /// Compaction has not finished it (`.cleaned`).
+    Cleaned,
+    /// The broker has deleted or renamed it since the folder was listed.
+    Gone,
+}
+
+impl Skipped {
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Cleaned => "cleaned",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 /// The result of checking a file against the others of its folder.

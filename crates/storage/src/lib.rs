@@ -27,8 +27,8 @@
 //! | item | what |
 //! |---|---|
 //! | [`read`], [`read_log`], [`Options`], [`Selection`], [`Summary`] | what folders and files hold |
-//! | [`verify`], [`Verified`] | whether the files of a partition agree |
-//! | [`list`], [`Folder`], [`File`], [`FileName`], [`FileKind`], [`PartitionName`] | which files there are, by their names |
+//! | [`verify`], [`Verified`], [`Skipped`] | whether the files of a partition agree |
+//! | [`list`], [`Folder`], [`File`], [`FileName`], [`FileKind`], [`FileState`], [`PartitionName`] | which files there are, by their names |
 //! | [`LogReader`], [`LogEntry`], [`Content`], [`LogOptions`] | batches of a segment or a KRaft snapshot |
 //! | [`IndexReader`], [`IndexEntry`] | `.index`, `.timeindex` and `.txnindex` |
 //! | [`Producers`], [`read_producers`] | `.snapshot` |
@@ -63,9 +63,9 @@ pub use checkpoint::{EpochEntry, OffsetOf, read_epochs, read_offsets};
 pub use fault::Fault;
 pub use folder::{File, Folder, list};
 pub use index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, TimeEntry};
-pub use item::{Item, Verified};
+pub use item::{Item, Skipped, Verified};
 pub use log::{Content, LogEntry, LogOptions, LogReader};
-pub use name::{FileKind, FileName, PartitionName};
+pub use name::{FileKind, FileName, FileState, PartitionName};
 pub use property::read_properties;
 pub use read::{read, read_log};
 pub use selection::Selection;

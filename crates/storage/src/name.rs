@@ -25,7 +25,7 @@ pub enum FileKind {
     TxnIndex,
     /// `.snapshot`: the state of idempotent producers.
     ProducerSnapshot,
-    /// `.checkpoint`: a snapshot of KRaft metadata, which is a log.
+    /// `.checkpoint`: a snapshot of KRaft metadata, in the form of a log.
     KraftSnapshot,
 }
 
@@ -48,6 +48,35 @@ impl FileKind {
     }
 }
 
+/// Whether a file belongs to its partition, as the end of its name says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FileState {
+    /// It does.
+    #[default]
+    Live,
+    /// `.deleted`: the broker will delete it.
+    Deleted,
+    /// `.cleaned`: compaction is writing it; a broker that starts deletes it.
+    Cleaned,
+    /// `.swap`: compaction has written it; it replaces live segments, which may already be gone.
+    Swap,
+    /// The name has no offset, unlike those that Kafka gives: somebody has renamed or copied the file.
+    Renamed,
+}
+
+impl FileState {
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Deleted => "deleted",
+            Self::Cleaned => "cleaned",
+            Self::Swap => "swap",
+            Self::Renamed => "renamed",
+        }
+    }
+}
+
 /// What the name of a file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName {
@@ -55,17 +84,23 @@ pub struct FileName {
     pub kind: FileKind,
     /// The offset in the name: the first of a segment, the end of a snapshot; 0 where there is none.
     pub offset: i64,
+    /// Whether it belongs to the partition.
+    pub state: FileState,
 }
 
 impl FileName {
-    /// Looks at a name. Files that a broker is about to delete or to put in place (`.deleted`, `.cleaned`, `.swap`) are
-    /// what they were. `None` for what belongs to no log.
+    /// Looks at a name. `None` for a file that belongs to no log.
     pub fn parse(name: &str) -> Option<Self> {
-        let mut name = name;
-        for ending in [".deleted", ".swap", ".cleaned"] {
-            name = name.strip_suffix(ending).unwrap_or(name);
+        let (mut name, mut state) = (name, FileState::Live);
+        let endings = [(".deleted", FileState::Deleted), (".swap", FileState::Swap), (".cleaned", FileState::Cleaned)];
+        // The last one counts: a segment that is swapped in may be deleted before it gets its own name.
+        for (ending, meaning) in endings {
+            if let Some(rest) = name.strip_suffix(ending) {
+                state = if state == FileState::Live { meaning } else { state };
+                name = rest;
+            }
         }
-        let of = |kind| Some(Self { kind, offset: 0 });
+        let of = |kind| Some(Self { kind, offset: 0, state });
         match name {
             "meta.properties" => return of(FileKind::Meta),
             "partition.metadata" => return of(FileKind::Partition),
@@ -88,8 +123,8 @@ impl FileName {
         // Snapshots name an epoch too, and indexes of tiered storage an id.
         let digits = stem.split(['-', '_']).next().unwrap_or_default();
         let offset = digits.parse().ok().filter(|offset| *offset >= 0);
-        // Of a file that somebody has renamed, the ending alone tells.
-        Some(Self { kind, offset: offset.unwrap_or(0) })
+        let state = if offset.is_none() { FileState::Renamed } else { state };
+        Some(Self { kind, offset: offset.unwrap_or(0), state })
     }
 }
 
@@ -103,8 +138,8 @@ pub struct PartitionName {
 }
 
 impl PartitionName {
-    /// Reads `letters-3`. Folders that are on their way out or in (`letters-3.0f6f45c3…-delete`, `-future`, `-stray`)
-    /// name the partition that they are of.
+    /// Reads `letters-3`. Folders that will be deleted, or that another one will replace
+    /// (`letters-3.0f6f45c3…-delete`, `-future`, `-stray`), name their partition too.
     pub fn parse(name: &str) -> Option<Self> {
         let moved = name.rsplit_once('.').filter(|(_, end)| {
             let id = ["-delete", "-future", "-stray"].iter().find_map(|ending| end.strip_suffix(ending));
@@ -158,7 +193,19 @@ mod tests {
             ("quorum-state", FileKind::QuorumState, 0),
             ("copy-of-a-segment.log", FileKind::Log, 0),
         ] {
-            assert_eq!(FileName::parse(name), Some(FileName { kind, offset }), "{name}");
+            let found = FileName::parse(name).map(|found| (found.kind, found.offset));
+            assert_eq!(found, Some((kind, offset)), "{name}");
+        }
+        for (name, state) in [
+            ("00000000000000000291.log", FileState::Live),
+            ("00000000000000000291.log.deleted", FileState::Deleted),
+            ("00000000000000000291.index.swap", FileState::Swap),
+            ("00000000000000000291.timeindex.cleaned", FileState::Cleaned),
+            ("00000000000000000291.log.swap.deleted", FileState::Deleted),
+            ("copy-of-a-segment.log", FileState::Renamed),
+            ("00000000000000000048-0000000001.checkpoint.deleted", FileState::Deleted),
+        ] {
+            assert_eq!(FileName::parse(name).unwrap().state, state, "{name}");
         }
         for name in [".lock", "server.properties", "README", "log", ""] {
             assert_eq!(FileName::parse(name), None, "{name}");

@@ -4,7 +4,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milena_records::{Batch, Codec, RecordRef, TimestampType};
-use milena_storage::{Fault, File, IndexEntry, Item};
+use milena_storage::{Fault, File, FileState, IndexEntry, Item};
 use serde_json::Value;
 
 use super::control::control_json;
@@ -128,6 +128,10 @@ impl<W: Write> JsonLines<W> {
                 push_optional(line, "lastOffset", verified.offsets.as_ref().map(|offsets| offsets.end - 1));
                 number(line, "faults", verified.faults as i64);
             }
+            Item::Skipped(why) => {
+                begin(line, "skipped");
+                text(line, "why", why.name());
+            }
             _ => return Ok(()),
         }
         line.extend_from_slice(b"}\n");
@@ -157,6 +161,9 @@ fn push_file(line: &mut Vec<u8>, file: &File) {
     begin(line, "file");
     text(line, "path", &file.path.to_string_lossy());
     text(line, "kind", file.name.kind.name());
+    if file.name.state != FileState::Live {
+        text(line, "state", file.name.state.name());
+    }
     if let Some(partition) = &file.partition {
         text(line, "topic", &partition.topic);
         number(line, "partition", partition.partition.into());

@@ -1,99 +1,123 @@
-use std::collections::HashMap;
-use std::fs;
-use std::ops::Range;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
 
 use milena_messages::AbortedTxn;
-use milena_records::Control;
+use milena_records::{Batch, Control};
 
-use super::index::Entries;
+use super::entries::Entries;
 use crate::fault::Fault;
-use crate::folder::File;
-use crate::index::{IndexEntry, IndexKind};
-use crate::item::Verified;
-use crate::log::{Content, LogReader};
-use crate::walk::{Step, Walk};
 
-/// Transactions that are kept in mind at a time; of more, none is missed in the index.
+/// Transactions that are remembered at a time. When there are more, all are forgotten.
 const MAX_OPEN: usize = 100_000;
 
-/// Each abort in a log has to stand in its `.txnindex`, and each entry there has to be an abort in the log.
-///
-/// A transaction may begin in a segment before; where its records were, before compaction, is not known either.
-pub(super) fn verify(walk: &mut Walk, log: &File, file: Option<&File>) -> Step<Verified> {
-    let mut entries = match file {
-        Some(file) => Some(Entries::open(walk, file, IndexKind::Txn)?),
-        None => None,
-    };
-    let mut open: HashMap<i64, i64> = HashMap::new();
-    for part in LogReader::with_options(fs::File::open(&log.path)?, walk.options.log) {
-        let part = part?;
-        let Content::Batch { batch, .. } = part.content else { continue };
+/// The transactions of a partition, as its segments are read one after the other.
+#[derive(Default)]
+pub(super) struct Transactions {
+    /// The first offset of each open transaction, by producer.
+    open: HashMap<i64, i64>,
+    /// The producers of the same, by offset.
+    order: BTreeMap<i64, i64>,
+    /// What began before this offset is not known.
+    known_from: Option<i64>,
+}
+
+impl Transactions {
+    /// Something is not readable: a transaction may have begun or ended there.
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
+        self.order.clear();
+        self.known_from = None;
+    }
+
+    /// A batch that is right. Each abort in it has to be the next entry of the `.txnindex` of its segment, and each entry
+    /// there has to be an abort in the log. What is wrong with the index is pushed to its faults; the return value is an
+    /// abort that should have an entry and has none. Compaction removes records of aborted transactions, so that nobody
+    /// knows where they began.
+    pub(super) fn batch(
+        &mut self,
+        batch: &Batch,
+        entries: Option<&mut Entries>,
+        is_compacted: bool,
+    ) -> io::Result<Option<Fault>> {
+        let known_from = *self.known_from.get_or_insert(batch.base_offset());
         if !batch.is_transactional() {
-            continue;
+            return Ok(None);
         }
         let id = batch.producer_id();
         if !batch.is_control() {
-            if open.len() < MAX_OPEN {
-                open.entry(id).or_insert(batch.base_offset());
+            if self.open.len() == MAX_OPEN {
+                self.forget();
+                self.known_from = Some(batch.base_offset());
             }
-            continue;
+            if let Entry::Vacant(slot) = self.open.entry(id) {
+                slot.insert(batch.base_offset());
+                self.order.insert(batch.base_offset(), id);
+            }
+            return Ok(None);
         }
-        for record in batch.records().map_while(Result::ok) {
-            let began = open.remove(&id);
-            let Ok(Control::Abort { .. }) = Control::parse(&record) else { continue };
-            if let Some(entries) = &mut entries {
-                skip(walk, entries, record.offset)?;
-                if let Some((range, aborted)) = current(entries, record.offset) {
-                    compare(walk, range, &aborted, id, began)?;
-                    entries.advance(walk)?;
-                    continue;
+        // A control batch that ends a transaction has one record.
+        let Some(Ok(record)) = batch.records().next() else { return Ok(None) };
+        let began = self.open.remove(&id);
+        if let Some(began) = began {
+            self.order.remove(&began);
+        }
+        let Ok(Control::Abort { .. }) = Control::parse(&record) else { return Ok(None) };
+        if let Some(entries) = entries {
+            skip(entries, record.offset)?;
+            if let Some((range, aborted)) = entries.aborted().filter(|(_, entry)| entry.last_offset == record.offset) {
+                let stable = self.order.keys().next().copied().unwrap_or(record.offset + 1);
+                if let Some(message) = wrong(aborted, id, began, stable, known_from, is_compacted) {
+                    entries.faults.push(Fault::mismatch(range, message));
                 }
-            }
-            if began.is_some() {
-                let message = format!("producer {id} aborted at offset {}, which no .txnindex tells", record.offset);
-                walk.fault(&Fault::mismatch(part.range.clone(), message))?;
+                entries.advance()?;
+                return Ok(None);
             }
         }
+        // Kafka writes no entry for a transaction without records.
+        let message = format!("producer {id} aborted at offset {}, and no .txnindex has it", record.offset);
+        let range = batch.place().range;
+        Ok(began.map(|_| Fault::mismatch(range.start as u64..range.end as u64, message)))
     }
-    let Some(mut entries) = entries else { return Ok(Verified::default()) };
-    skip(walk, &mut entries, i64::MAX)?;
-    Ok(Verified { entries: entries.read, ..Verified::default() })
 }
 
-/// Passes over entries whose abort ought to have come.
-fn skip(walk: &mut Walk, entries: &mut Entries, up_to: i64) -> Step {
-    while let Some((range, IndexEntry::Aborted(aborted))) = entries.peek() {
-        if aborted.last_offset >= up_to {
-            break;
-        }
+/// Entries whose abort should have come.
+pub(super) fn skip(entries: &mut Entries, up_to: i64) -> io::Result<()> {
+    while let Some((range, aborted)) = entries.aborted().filter(|(_, entry)| entry.last_offset < up_to) {
         let message = format!("producer {} did not abort at offset {}", aborted.producer_id, aborted.last_offset);
-        let fault = Fault::mismatch(range.clone(), message);
-        walk.fault(&fault)?;
-        entries.advance(walk)?;
+        entries.faults.push(Fault::mismatch(range, message));
+        entries.advance()?;
     }
     Ok(())
 }
 
-fn current(entries: &Entries, offset: i64) -> Option<(Range<u64>, AbortedTxn)> {
-    match entries.peek() {
-        Some((range, IndexEntry::Aborted(aborted))) if aborted.last_offset == offset => {
-            Some((range.clone(), aborted.clone()))
-        }
-        _ => None,
-    }
-}
-
-fn compare(walk: &mut Walk, range: Range<u64>, aborted: &AbortedTxn, id: i64, began: Option<i64>) -> Step {
+/// What is wrong with an entry whose abort is there.
+fn wrong(
+    aborted: &AbortedTxn,
+    id: i64,
+    began: Option<i64>,
+    stable: i64,
+    known_from: i64,
+    is_compacted: bool,
+) -> Option<String> {
     let AbortedTxn { producer_id, first_offset, last_offset, last_stable_offset, .. } = *aborted;
     let what = format!("offsets {first_offset} to {last_offset} of producer {producer_id}");
-    let message = if producer_id != id {
-        format!("{what}: it is producer {id} who aborted there")
-    } else if let Some(began) = began.filter(|began| *began < first_offset) {
-        format!("{what}: the transaction begins at {began}")
-    } else if first_offset > last_offset || last_stable_offset > last_offset.saturating_add(1) {
-        format!("{what}, with a last stable offset of {last_stable_offset}: that cannot be")
-    } else {
-        return Ok(());
-    };
-    walk.fault(&Fault::mismatch(range, message))
+    if producer_id != id {
+        return Some(format!("{what}: it is producer {id} that aborted there"));
+    }
+    if first_offset > last_offset || last_stable_offset > last_offset.saturating_add(1) {
+        return Some(format!("{what}, with a last stable offset of {last_stable_offset}: that is impossible"));
+    }
+    let is_known = first_offset >= known_from && !is_compacted;
+    match began {
+        Some(began) if began < first_offset || is_known && began > first_offset => {
+            return Some(format!("{what}: the transaction begins at {began}"));
+        }
+        None if is_known => return Some(format!("{what}: the transaction has no records from {first_offset} on")),
+        _ => {}
+    }
+    // The first offset of another transaction that was open, or what follows the abort.
+    let is_known = last_stable_offset >= known_from && !is_compacted;
+    (is_known && last_stable_offset != stable)
+        .then(|| format!("{what}: the last stable offset after it is {stable}, not {last_stable_offset}"))
 }

@@ -212,7 +212,7 @@ fn each_way_in_which_files_disagree_is_found() {
     let base = "00000000000000000000";
     for (file, from_end, by, expected) in [
         (format!("{base}.index"), 1, 1, "no batch begins there"),
-        (format!("{base}.index"), 6, 0x40, "not to be found from there"),
+        (format!("{base}.index"), 6, 0x40, "not found from there"),
         (format!("{base}.timeindex"), 5, 1, "the log has"),
         (format!("{base}.timeindex"), 1, 0x40, "timestamp"),
         (format!("{base}.txnindex"), 25, 1, "it is producer"),
@@ -230,9 +230,9 @@ fn each_way_in_which_files_disagree_is_found() {
     let txnindex = txn.join(format!("{base}.txnindex"));
     let before = fs::read(&txnindex).unwrap();
     fs::remove_file(&txnindex).unwrap();
-    assert!(faults(&txn).iter().all(|fault| fault.contains("which no .txnindex tells")));
+    assert!(faults(&txn).iter().all(|fault| fault.contains("and no .txnindex has it")));
     fs::write(&txnindex, before).unwrap();
     assert_eq!(faults(&txn), [""; 0]);
     fs::rename(txn.join(format!("{base}.log")), txn.join("00000000000000000005.log")).unwrap();
-    assert!(faults(&txn).iter().any(|fault| fault.contains("the log that it belongs to is not there")));
+    assert!(faults(&txn).iter().any(|fault| fault.contains("the log that it belongs to is missing")));
 }

@@ -1,12 +1,15 @@
 //! Log folders that Kafka 4.4, 2.8 and 0.10.2 wrote, with what the DumpLogSegments of 4.4 printed of them. Made by
 //! `interop/segment/pack.py`.
+//!
+//! In `4.4-moved` records of `cut` were deleted up to offset 10 (DeleteRecords), transactions of `span` begin in one segment
+//! and are aborted in a later one, `tidy` was compacted, `gone` was deleted, and then the broker was killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use milena_records::Codec;
 
-pub(crate) const RELEASES: [&str; 3] = ["4.4", "2.8", "0.10.2"];
+pub(crate) const RELEASES: [&str; 4] = ["4.4", "2.8", "0.10.2", "4.4-moved"];
 
 /// Unpacks a folder into a place of its own for the test of that name.
 pub(crate) fn unpack(release: &str, test: &str) -> PathBuf {

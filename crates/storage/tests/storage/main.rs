@@ -5,3 +5,4 @@ mod agree;
 mod damage;
 mod folder;
 mod intact;
+mod partition;

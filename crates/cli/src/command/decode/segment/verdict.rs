@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use milena_inspect::topic::TopicRecord;
-use milena_storage::{FileKind, Item, Verified};
+use milena_storage::{FileKind, Item, Skipped, Verified};
 
 use super::Show;
 use super::listing::wrong;
@@ -39,6 +39,9 @@ impl<W: Write> Show for Verdicts<W> {
                     faults => writeln!(self.out, "\n  {counts}  {faults} FAULTS"),
                 }
             }
+            Item::Skipped(Skipped::Deleted) => writeln!(self.out, "  not checked: the broker will delete it"),
+            Item::Skipped(Skipped::Cleaned) => writeln!(self.out, "  not checked: compaction has not finished it"),
+            Item::Skipped(why) => writeln!(self.out, "  not checked: {}", why.name()),
             _ => Ok(()),
         }
     }
