@@ -26,8 +26,8 @@ pub enum Error {
         /// The last lines that it wrote.
         output: String,
     },
-    /// A broker runs but does not answer in time.
-    #[error("no answer from {bootstrap} within {seconds} s: {last}\n{log}")]
+    /// A broker runs but does not respond in time.
+    #[error("no response from {bootstrap} within {seconds} s: {last}\n{log}")]
     Silent {
         /// Where it should listen.
         bootstrap: String,

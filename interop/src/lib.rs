@@ -12,15 +12,17 @@
 //! # }
 //! ```
 //!
-//! | room | what |
+//! | item | what |
 //! |---|---|
 //! | [`KafkaServer`], [`KafkaRelease`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
-//! | [`python_clients`] | clients that others wrote against a broker |
-//! | [`foreign_writers`] | what others wrote into Apache Kafka, read by the binary `milena` |
+//! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
+//! | [`python_clients`] | foreign clients against a broker |
+//! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
 mod command;
 mod error;
+mod failures;
 mod foreign;
 mod java;
 mod kafka;
@@ -32,6 +34,7 @@ mod python;
 mod suite;
 
 pub use error::{Error, Result};
+pub use failures::failures;
 pub use foreign::foreign_writers;
 pub use kafka::{KafkaRelease, KafkaServer};
 pub use python::python_clients;

@@ -4,23 +4,28 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
-use milena_interop::{Error, KafkaRelease, KafkaServer, Report, foreign_writers, line, python_clients, suite};
+use milena_interop::{
+    Error, KafkaRelease, KafkaServer, Report, failures, foreign_writers, line, python_clients, suite,
+};
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | foreign | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
+usage: cargo xtask interop [--only kafka | failures | foreign | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
 
-Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; and lets clients of
-others write into Apache Kafka 4.4, 0.10.2 and 0.10.0, and reads what they wrote with the binary `milena`.
+Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; runs the binary
+`milena` against brokers that throttle, refuse, stop and come back; and lets foreign clients write to Apache Kafka 4.4, 0.10.2
+and 0.10.0, and reads with `milena` what they wrote.
 
-  --only NAME            one of the three: the suite against Apache Kafka, clients of others, the embedded broker
+  --only NAME            one part: the suite against Apache Kafka, `milena` with brokers that throttle, refuse and stop,
+                         foreign clients, the embedded broker
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
-  --skip-missing         say so and go on where Java or Maven is not installed; without Python it always goes on
+  --skip-missing         skip, with a note, what needs Java or Maven if they are not installed; Python is always optional
   FILTER                 only scenarios whose name contains this";
 
 #[derive(Debug, PartialEq, Eq)]
 enum Brokers {
     All,
     Kafka,
+    Failures,
     Foreign,
     Embedded,
     Running(String),
@@ -67,9 +72,10 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--only" => {
                 options.brokers = match args.next().map(String::as_str) {
                     Some("kafka") => Brokers::Kafka,
+                    Some("failures") => Brokers::Failures,
                     Some("foreign") => Brokers::Foreign,
                     Some("embedded") => Brokers::Embedded,
-                    _ => return Err("--only takes `kafka`, `foreign` or `embedded`".into()),
+                    _ => return Err("--only takes `kafka`, `failures`, `foreign` or `embedded`".into()),
                 }
             }
             "--bootstrap" => {
@@ -90,6 +96,10 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
     }
     if matches!(options.brokers, Brokers::All | Brokers::Kafka) {
         report = report.and(skippable(options, "kafka", kafka(options).await)?);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Failures) {
+        eprintln!("milena with brokers that throttle, refuse, stop and come back: two nodes of 4.4");
+        report = report.and(failures(&options.filter, options.skip_missing, &mut std::io::stdout()).await?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Foreign) {
         report = report.and(foreign(options).await?);
@@ -125,11 +135,11 @@ async fn kafka(options: &Options) -> milena_interop::Result<Report> {
 }
 
 async fn foreign(options: &Options) -> milena_interop::Result<Report> {
-    eprintln!("clients of others write into Apache Kafka 4.4, 0.10.2 and 0.10.0, each started when its turn comes");
+    eprintln!("foreign clients write to Apache Kafka 4.4, 0.10.2 and 0.10.0, each started when it is needed");
     foreign_writers(&KafkaRelease::ALL, &options.filter, options.skip_missing, &mut std::io::stdout()).await
 }
 
-/// Clients of others, one line for all of them; what they printed only when something is wrong.
+/// Foreign clients, one line for all of them, with their output only if something is wrong.
 async fn clients(broker: &str, bootstrap: &str, options: &Options) -> milena_interop::Result<Report> {
     const NAME: &str = "python_clients_read_what_each_other_wrote";
     let mut report = Report::default();
@@ -138,11 +148,11 @@ async fn clients(broker: &str, bootstrap: &str, options: &Options) -> milena_int
     }
     let begun = Instant::now();
     let bootstrap = bootstrap.to_owned();
-    // Apart from the runtime, on which the embedded broker lives.
+    // Outside the runtime, which runs the embedded broker.
     let outcome = tokio::task::spawn_blocking(move || python_clients(&bootstrap)).await;
     let failure = match outcome.map_err(|panic| Error::Other(panic.to_string()))? {
         Ok(_) => None,
-        // It cannot be tried here, which says nothing of the broker.
+        // It cannot be tried here, so that nothing is known of the broker.
         Err(error @ Error::Missing { .. }) => {
             println!("{broker}::{NAME} ... skipped: {error}");
             return Ok(report);
@@ -154,7 +164,7 @@ async fn clients(broker: &str, bootstrap: &str, options: &Options) -> milena_int
     Ok(report)
 }
 
-/// Makes nothing of a part for which a program is not installed, if that is allowed.
+/// Skips a part for which a program is not installed, if that is allowed.
 fn skippable(options: &Options, name: &str, outcome: milena_interop::Result<Report>) -> milena_interop::Result<Report> {
     match outcome {
         Err(error @ Error::Missing { .. }) if options.skip_missing => {

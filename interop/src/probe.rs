@@ -8,8 +8,8 @@ use milena_messages::{
 };
 use milena_wire::{Reader, Writer};
 
-/// Far above any real answer, far below what would hurt.
-const MAX_ANSWER: usize = 1 << 20;
+/// Far above any real response, far below what would hurt.
+const MAX_RESPONSE: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -29,7 +29,7 @@ pub(crate) fn api_versions(address: SocketAddr, version: i16, patience: Duration
 }
 
 /// How many brokers there are as far as that one knows. None until the controller has heard of the first, which in old
-/// releases is some time after it has begun to answer; topics cannot be made before.
+/// releases is some time after it has begun to respond; topics cannot be created before.
 pub(crate) fn brokers(address: SocketAddr, patience: Duration) -> Result<usize> {
     // Version 1 is in every release that knows ApiVersions; an empty list asks for no topic.
     let request = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
@@ -41,7 +41,7 @@ fn ask<R: Request>(address: SocketAddr, request: &R, version: i16, patience: Dur
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.write_all(&frame(request, version)?)?;
-    answer(&mut stream, R::API_KEY, version)
+    response(&mut stream, R::API_KEY, version)
 }
 
 fn frame<R: Request>(request: &R, version: i16) -> Result<Bytes> {
@@ -61,19 +61,19 @@ fn frame<R: Request>(request: &R, version: i16) -> Result<Bytes> {
     Ok(writer.into_bytes())
 }
 
-fn answer<M: Message>(stream: &mut impl Read, key: ApiKey, version: i16) -> Result<M> {
+fn response<M: Message>(stream: &mut impl Read, key: ApiKey, version: i16) -> Result<M> {
     let mut len = [0; 4];
     stream.read_exact(&mut len)?;
     let len = usize::try_from(i32::from_be_bytes(len)).unwrap_or(usize::MAX);
-    if len > MAX_ANSWER {
-        return Err(format!("an answer that starts with {len} is not Kafka's").into());
+    if len > MAX_RESPONSE {
+        return Err(format!("a response that starts with {len} is not Kafka's").into());
     }
     let mut frame = vec![0; len];
     stream.read_exact(&mut frame)?;
     let mut reader = Reader::new(frame.into());
     let header = ResponseHeader::decode(&mut reader, key.response_header_version(version))?;
     if header.correlation_id != 1 {
-        return Err(format!("the answer is to request {}, asked was 1", header.correlation_id).into());
+        return Err(format!("the response is to request {}, not to 1", header.correlation_id).into());
     }
     Ok(M::decode(&mut reader, version)?)
 }
@@ -106,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_and_another_protocol_is_not() {
+    fn a_response_is_read_and_another_protocol_is_not() {
         // Length, correlation id 1, no error, one API (18, 0 to 4, no tags), no delay, no tags.
         let good = [0, 0, 0, 19, 0, 0, 0, 1, 0, 0, 2, 0, 18, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0];
-        let read = |mut bytes: &[u8]| answer::<ApiVersionsResponse>(&mut bytes, ApiKey::API_VERSIONS, 3);
+        let read = |mut bytes: &[u8]| response::<ApiVersionsResponse>(&mut bytes, ApiKey::API_VERSIONS, 3);
         let response = read(&good).unwrap();
         assert_eq!(response.api_keys.len(), 1);
         let error = read(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err().to_string();

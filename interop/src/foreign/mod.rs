@@ -1,4 +1,4 @@
-//! Records that clients of others wrote to a real broker, read by the binary `milena` and from the broker's disk.
+//! Records that foreign clients wrote to a real broker, read by the binary `milena` and from the broker's disk.
 
 mod check;
 mod sample;
@@ -21,11 +21,11 @@ use check::{Window, same_as_consumed, same_as_stored};
 use sample::{Sample, lines, samples};
 use writer::{CASES, Case};
 
-/// Lets clients of others write records of each codec into topics of real brokers, and compares what they were given with
-/// what `milena consume --json` prints and with what stands in the brokers' segment files.
+/// Lets foreign clients write records of each codec to topics of real brokers, and compares what they were given with what
+/// `milena consume --json` prints and with the brokers' segment files.
 ///
 /// Starts a broker for each release and its settings, one after the other, for those whose name contains `filter`; a line
-/// for each. A client that cannot be tried, because a program is not installed, is told as such and counts for nothing;
+/// for each. A client that cannot be tried, because a program is not installed, is named and not counted;
 /// with `skip_missing` a broker too.
 ///
 /// # Errors
@@ -98,13 +98,13 @@ async fn run(case: &Case, server: &KafkaServer) -> Result<()> {
     let before = now();
     let input = lines(&samples);
     // Apart from the runtime, which has better things to do than to wait.
-    let written = tokio::task::spawn_blocking(move || feed(&mut command, &input, "a writer of others")).await;
+    let written = tokio::task::spawn_blocking(move || feed(&mut command, &input, "a foreign client")).await;
     let written = written.map_err(|panic| Error::Other(panic.to_string()))??;
     let window = Window { from: before, to: now() };
 
     let offsets = String::from_utf8_lossy(&written.stdout).into_owned();
     for (codec, topic) in &topics {
-        told_offsets(&offsets, topic, &samples)?;
+        check_offsets(&offsets, topic, &samples)?;
         let wrong = |why: String| Error::Other(format!("{codec}: {why}"));
         same_as_consumed(case, &server.bootstrap(), topic, &samples, window).map_err(wrong)?;
         let stored = server.segments(topic, 0)?;
@@ -133,12 +133,12 @@ async fn create_topics(case: &Case, server: &KafkaServer, topics: &[(Codec, Stri
 }
 
 /// Before CreateTopics, a broker made the topics that it was asked about.
-async fn make_by_asking(client: &Client, name: &str) -> Result<()> {
+pub(crate) async fn make_by_asking(client: &Client, name: &str) -> Result<()> {
     let topic = MetadataRequestTopic { name: Some(ByteString::from(name)), ..Default::default() };
     let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
     for _ in 0..100 {
-        let answer = client.send(Target::Any, &request).await.map_err(|error| Error::Other(error.to_string()))?;
-        if answer.topics.iter().all(|topic| topic.error_code == ErrorCode::NONE) {
+        let response = client.send(Target::Any, &request).await.map_err(|error| Error::Other(error.to_string()))?;
+        if response.topics.iter().all(|topic| topic.error_code == ErrorCode::NONE) {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -146,14 +146,14 @@ async fn make_by_asking(client: &Client, name: &str) -> Result<()> {
     Err(Error::Other(format!("the broker does not make the topic {name}")))
 }
 
-/// What the client was told of where its records are.
-fn told_offsets(lines: &str, topic: &str, samples: &[Sample]) -> Result<()> {
-    let told: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix(topic)?.strip_prefix(' ')).collect();
+/// The offsets that the client got for its records.
+fn check_offsets(lines: &str, topic: &str, samples: &[Sample]) -> Result<()> {
+    let got: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix(topic)?.strip_prefix(' ')).collect();
     let wanted: Vec<String> = (0..samples.len()).map(|offset| offset.to_string()).collect();
-    if told == wanted {
+    if got == wanted {
         return Ok(());
     }
-    Err(Error::Other(format!("{topic}: the client was told the offsets {told:?}, wanted {wanted:?}")))
+    Err(Error::Other(format!("{topic}: the client got the offsets {got:?}, wanted {wanted:?}")))
 }
 
 fn now() -> i64 {

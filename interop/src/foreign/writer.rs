@@ -27,7 +27,7 @@ impl Program {
     }
 }
 
-/// What stands in the records' timestamps once they are stored.
+/// The timestamps of the records once they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
     /// What the client was given.
@@ -69,7 +69,7 @@ impl Case {
 const ALL: &[Codec] = &Codec::ALL;
 /// zstd came with Kafka 2.1.
 const OLD: &[Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
-/// kafka-python 3.0.12 raises an exception of its own while it compresses for LZ4 of magic 0.
+/// kafka-python 3.0.12 fails while it compresses for LZ4 of magic 0.
 const OLD_WITHOUT_LZ4: &[Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy];
 
 const FULL: Room = Room { headers: true, null_headers: true, null_records: true };
@@ -81,7 +81,7 @@ const KAFKA_PYTHON_NO_HEADERS: Room = Room { headers: false, ..KAFKA_PYTHON };
 
 const MAGIC_0: &[(&str, &str)] = &[("message.format.version", "0.9.0")];
 const APPEND_TIME: &[(&str, &str)] = &[("message.timestamp.type", "LogAppendTime")];
-/// 0.10.0 makes topics on first use alone, so its settings stand in for theirs.
+/// 0.10.0 creates topics only on first use, so the settings of the broker replace theirs.
 const BROKER_1: &[&str] = &["log.retention.ms=-1"];
 const BROKER_0: &[&str] = &["log.retention.ms=-1", "log.message.format.version=0.9.0"];
 const LIBRDKAFKA_0_9: &[&str] = &["api.version.request=false", "broker.version.fallback=0.9.0"];

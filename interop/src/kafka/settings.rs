@@ -3,17 +3,22 @@ use std::path::Path;
 /// The cluster's id: 16 letters in Kafka's base64 form. Always the same, so that nothing depends on chance.
 pub(super) const CLUSTER_ID: &str = "bWlsZW5hLWludGVyb3AtMQ";
 
-/// The text of `server.properties`: one node that is broker and controller. Kafka's own defaults, except where one node,
-/// short lives and few threads ask for less.
-pub(super) fn server_properties(client_port: u16, controller_port: u16, data: &Path) -> String {
+/// The text of `server.properties`: the first node is broker and controller, others are brokers. Kafka's own defaults,
+/// except where few nodes, short lives and few threads ask for less.
+pub(super) fn server_properties(id: usize, client_port: u16, controller_port: u16, data: &Path) -> String {
     // In a properties file a backslash is an escape; Java takes slashes everywhere.
     let data = data.display().to_string().replace('\\', "/");
+    let client = format!("CLIENT://127.0.0.1:{client_port}");
+    let (roles, listeners) = match id {
+        1 => ("broker,controller", format!("{client},CONTROLLER://127.0.0.1:{controller_port}")),
+        _ => ("broker", client.clone()),
+    };
     format!(
-        "process.roles=broker,controller
-node.id=1
+        "process.roles={roles}
+node.id={id}
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=CLIENT://127.0.0.1:{client_port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=CLIENT://127.0.0.1:{client_port}
+listeners={listeners}
+advertised.listeners={client}
 listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=CLIENT
@@ -36,10 +41,10 @@ share.coordinator.state.topic.num.partitions=5
 }
 
 /// The text of `server.properties` of a release that keeps its state in ZooKeeper.
-pub(super) fn old_server_properties(client_port: u16, zookeeper_port: u16, data: &Path) -> String {
+pub(super) fn old_server_properties(id: usize, client_port: u16, zookeeper_port: u16, data: &Path) -> String {
     let data = data.display().to_string().replace('\\', "/");
     format!(
-        "broker.id=1
+        "broker.id={id}
 listeners=PLAINTEXT://127.0.0.1:{client_port}
 advertised.listeners=PLAINTEXT://127.0.0.1:{client_port}
 zookeeper.connect=127.0.0.1:{zookeeper_port}
@@ -72,8 +77,9 @@ mod tests {
     fn every_line_is_a_setting_and_none_comes_twice() {
         let data = Path::new("somewhere");
         for text in [
-            server_properties(1234, 1235, data),
-            old_server_properties(1234, 1235, data),
+            server_properties(1, 1234, 1235, data),
+            server_properties(2, 1234, 1235, data),
+            old_server_properties(1, 1234, 1235, data),
             zookeeper_properties(1235, data),
         ] {
             let mut keys: Vec<&str> = text.lines().map(|line| line.split_once('=').unwrap().0).collect();

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What of a connection is written down: all, or the first requests of each API and version with their answers.
+/// What is recorded of a connection: everything, or the first requests of each API and version with their responses.
 pub(crate) struct Filter {
     keep: Option<usize>,
     /// How many there were of each API and version.
     seen: BTreeMap<[u8; 4], usize>,
-    /// Correlation ids of the requests that were left out and have no answer yet.
+    /// Correlation ids of the requests that were left out and have no response yet.
     left_out: BTreeSet<[u8; 4]>,
 }
 
@@ -14,7 +14,7 @@ impl Filter {
         Self { keep, seen: BTreeMap::new(), left_out: BTreeSet::new() }
     }
 
-    /// Key, version and correlation id stand at the same place in every version of the request header.
+    /// Key, version and correlation id are at the same place in every version of the request header.
     pub(crate) fn takes_request(&mut self, frame: &[u8]) -> bool {
         let Some((pair, rest)) = frame.split_first_chunk::<4>() else { return true };
         let (Some(keep), Some(correlation)) = (self.keep, rest.first_chunk::<4>()) else { return true };

@@ -23,10 +23,10 @@ use relay::{Log, serve};
 
 const USAGE: &str = "usage: milena-record (--listen HOST:PORT --to HOST:PORT)... --out FILE [--keep N]
 
-Passes on what comes in at each --listen to the broker at the --to behind it, and appends a line of JSON for each frame to
+Forwards what arrives at each --listen to the broker at the --to after it, and appends a line of JSON for each frame to
 FILE. Ends with its standard input.
 
-  --keep N  write only the first N requests of each API and version on a connection, with their answers";
+  --keep N  write only the first N requests of each API and version on a connection, with their responses";
 
 #[derive(Debug)]
 struct Options {
@@ -65,7 +65,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         let address = || value.parse().map_err(|_| format!("{arg} takes an IP address and a port, not {value}"));
         match arg.as_str() {
             "--listen" if listen.is_none() => listen = Some(address()?),
-            "--to" => routes.push((listen.take().ok_or("--to comes behind --listen")?, address()?)),
+            "--to" => routes.push((listen.take().ok_or("--to comes after --listen")?, address()?)),
             "--out" => out = Some(value.clone()),
             "--keep" => keep = Some(value.parse().map_err(|_| format!("--keep takes a number, not {value}"))?),
             "--listen" => return Err("--to is missing between two of --listen".into()),
@@ -87,7 +87,7 @@ fn run(options: &Options) -> io::Result<()> {
         let (log, to) = (Arc::clone(&log), *to);
         thread::spawn(move || serve(&listener, to, &log));
     }
-    // Until whoever started this closes it.
+    // Until its parent closes it.
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     eprintln!("{} frames", log.frames());
     Ok(())

@@ -22,7 +22,7 @@ pub(crate) struct Log {
     frames: AtomicU64,
 }
 
-/// Who speaks, to whom, and on which connection.
+/// The sender, the receiver, and the connection.
 #[derive(Clone, Copy)]
 struct Line {
     connection: u64,
@@ -32,7 +32,7 @@ struct Line {
 }
 
 impl Log {
-    /// With `keep`, only so many requests of each API and version are written for a connection, with their answers.
+    /// With `keep`, only so many requests of each API and version are written for a connection, with their responses.
     pub(crate) fn new(out: File, keep: Option<usize>) -> Self {
         Self { out: Mutex::new(out), keep, connections: AtomicU64::new(0), frames: AtomicU64::new(0) }
     }
@@ -104,7 +104,7 @@ fn pass(mut from: &TcpStream, mut into: &TcpStream, line: Line, filter: &Mutex<F
             return Ok(());
         }
         let was_foreign = frames.is_foreign();
-        // Before it is passed on: an answer must not be written down before its request.
+        // Before it is passed on: a response must not be recorded before its request.
         for frame in frames.push(&buffer[..count]) {
             log.write(line, filter, &frame)?;
         }

@@ -9,7 +9,7 @@ use milena_messages::ErrorCode;
 use super::{Failure, Outcome, Target};
 
 impl Target {
-    /// A client of its own.
+    /// A new client.
     pub(super) async fn client(&self) -> Result<Client, Failure> {
         let config = ClientConfig {
             bootstrap: self.bootstrap.split(',').map(str::to_owned).collect(),
@@ -45,12 +45,12 @@ pub(super) async fn read_all(client: &Client, topic: &str) -> Result<Vec<Record>
 }
 
 /// Both are equal.
-pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Outcome {
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Outcome {
     if found == wanted { Ok(()) } else { Err(format!("{what}: found {found:?}, wanted {wanted:?}").into()) }
 }
 
 /// It holds.
-pub(super) fn holds(what: impl Into<String>, it: bool) -> Outcome {
+pub(crate) fn holds(what: impl Into<String>, it: bool) -> Outcome {
     if it { Ok(()) } else { Err(what.into().into()) }
 }
 

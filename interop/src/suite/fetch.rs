@@ -41,7 +41,7 @@ pub(super) async fn a_range_is_read_to_its_end(target: Target) -> Outcome {
         let some = range(&client, &topic, Start::Offset(57), Stop::Offset(83), max_bytes).await?;
         same("some", some, (57..83).collect::<Vec<_>>())?;
     }
-    same("nothing behind the end", range(&client, &topic, Start::LATEST, Stop::End, 1 << 20).await?, vec![])
+    same("nothing after the end", range(&client, &topic, Start::LATEST, Stop::End, 1 << 20).await?, vec![])
 }
 
 pub(super) async fn the_first_batch_comes_whole_even_if_it_is_larger_than_allowed(target: Target) -> Outcome {
@@ -64,7 +64,7 @@ pub(super) async fn an_offset_that_is_not_there_is_an_error(target: Target) -> O
     let (client, topic) = target.client_and_topic().await?;
     fill(&client, &topic, 1).await?;
     let options = FetchOptions::default();
-    refused("behind the end", client.fetch(&topic, 0, 11, &options).await, ErrorCode::OFFSET_OUT_OF_RANGE)?;
+    refused("after the end", client.fetch(&topic, 0, 11, &options).await, ErrorCode::OFFSET_OUT_OF_RANGE)?;
     refused("below zero", client.fetch(&topic, 0, -7, &options).await, ErrorCode::OFFSET_OUT_OF_RANGE)?;
     let at_the_end = client.fetch(&topic, 0, 10, &options).await?;
     holds("nothing at the end", at_the_end.records.is_empty())
@@ -79,7 +79,7 @@ pub(super) async fn a_fetch_at_the_end_waits_for_the_next_record(target: Target)
     holds("nothing came", nothing.records.is_empty())?;
     holds(format!("waited {:?} instead of 400 ms", begun.elapsed()), begun.elapsed() >= Duration::from_millis(350))?;
 
-    // Another client, for requests to one broker go one behind the other.
+    // Another client, because requests on one connection wait for each other.
     let other = target.client().await?;
     let begun = Instant::now();
     let options = patient(15_000);

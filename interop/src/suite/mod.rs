@@ -1,11 +1,13 @@
 //! What every broker has to do alike, as a list of named scenarios.
 
-mod answers;
 mod common;
 mod fetch;
 mod offsets;
 mod produce;
 mod topics;
+mod versions;
+
+pub(crate) use common::{holds, same};
 
 use std::fmt;
 use std::future::Future;
@@ -28,7 +30,7 @@ pub struct Target {
 /// Why a scenario failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a scenario comes to.
+/// The result of a scenario.
 pub type Outcome = Result<(), Failure>;
 
 type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
@@ -56,14 +58,14 @@ macro_rules! scenarios {
 
 /// All scenarios, in the order in which they run.
 pub const SCENARIOS: &[Scenario] = scenarios![
-    answers::api_versions_are_told,
-    answers::every_version_that_is_told_is_served,
+    versions::api_versions_are_listed,
+    versions::every_version_that_is_listed_is_served,
     topics::a_topic_is_created_described_and_deleted,
     topics::each_topic_of_several_has_its_own_outcome,
     topics::a_topic_is_not_created_twice,
     topics::a_topic_that_is_not_there_is_an_error,
     produce::each_codec_brings_back_what_was_sent,
-    produce::acks_none_has_no_answer_and_is_appended,
+    produce::acks_none_has_no_response_and_is_appended,
     produce::a_batch_above_the_topics_limit_is_refused,
     produce::the_brokers_time_replaces_the_producers_where_the_topic_says_so,
     fetch::a_range_is_read_to_its_end,
@@ -184,7 +186,7 @@ mod tests {
     }
 
     async fn panics(_: Target) -> Outcome {
-        panic!("of its own accord")
+        panic!("on purpose")
     }
 
     async fn hangs(_: Target) -> Outcome {
@@ -206,7 +208,7 @@ mod tests {
         let lines: Vec<&str> = output.lines().collect();
         assert!(lines[0].starts_with("here::fails ... FAILED ("), "{output}");
         assert_eq!(lines[1], "    nothing at nowhere:1");
-        assert!(lines[3].contains("of its own accord"), "{output}");
+        assert!(lines[3].contains("on purpose"), "{output}");
         assert!(lines[5].contains("did not end within 0.02 s"), "{output}");
         assert!(lines[6].starts_with("here::holds ... ok ("), "{output}");
     }

@@ -45,7 +45,7 @@ pub(super) async fn each_codec_brings_back_what_was_sent(target: Target) -> Outc
     found.into_iter().zip(wanted).try_for_each(|(found, wanted)| same("record", found, wanted))
 }
 
-pub(super) async fn acks_none_has_no_answer_and_is_appended(target: Target) -> Outcome {
+pub(super) async fn acks_none_has_no_response_and_is_appended(target: Target) -> Outcome {
     let (client, topic) = target.client_and_topic().await?;
     for _ in 0..3 {
         let outcome = client.produce(&topic, 0, Acks::None, Codec::None, vec![Record::from_value("quiet")]).await?;
@@ -54,7 +54,7 @@ pub(super) async fn acks_none_has_no_answer_and_is_appended(target: Target) -> O
     for _ in 0..100 {
         let end = client.offset(&topic, 0, OffsetSpec::Latest).await?.ok_or("no end")?;
         if end.offset == 3 {
-            // An answer that nobody expects would have come before this one.
+            // An unexpected response would have arrived before this one.
             return same("count", read_all(&client, &topic).await?.len(), 3);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -75,7 +75,7 @@ pub(super) async fn the_brokers_time_replaces_the_producers_where_the_topic_says
     for codec in [Codec::None, Codec::Gzip] {
         let records = vec![Record::from_value("a").with_timestamp(TIME), Record::from_value("b").with_timestamp(TIME)];
         let outcome = client.produce(&topic, 0, Acks::All, codec, records).await?;
-        let time = outcome.log_append_time.ok_or("the answer has no time of the append")?;
+        let time = outcome.log_append_time.ok_or("the response has no time of the append")?;
         holds("the time is now", time > TIME)?;
         let found = read_all(&client, &topic).await?;
         let last_two = found.iter().rev().take(2).map(|record| record.timestamp).collect();

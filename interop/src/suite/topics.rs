@@ -14,14 +14,14 @@ pub(super) async fn a_topic_is_created_described_and_deleted(target: Target) -> 
     same("name", created.name.as_str(), name)?;
 
     let cluster = client.metadata(Some(&[name])).await?;
-    let topic = cluster.topic(name).ok_or("the topic is not told")?;
+    let topic = cluster.topic(name).ok_or("the topic is not listed")?;
     same("error", topic.error, ErrorCode::NONE)?;
     holds("a topic has an id", topic.id.is_some_and(|id| id != Uuid::default()))?;
     holds("a topic of ours is not internal", !topic.internal)?;
     same("partitions", topic.partitions.iter().map(|partition| partition.index).collect(), vec![0, 1, 2])?;
     for partition in &topic.partitions {
         let leader = partition.leader.ok_or("a partition has no leader")?;
-        holds("the leader is a broker that is told", cluster.broker(leader).is_some())?;
+        holds("the leader is a listed broker", cluster.broker(leader).is_some())?;
         same("replicas", &partition.replicas, &vec![leader])?;
         same("replicas in sync", &partition.in_sync, &vec![leader])?;
     }
@@ -39,7 +39,7 @@ pub(super) async fn a_topic_is_created_described_and_deleted(target: Target) -> 
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    Err("the topic is still told 5 s after it was deleted".into())
+    Err("the topic is still listed 5 s after it was deleted".into())
 }
 
 pub(super) async fn each_topic_of_several_has_its_own_outcome(target: Target) -> Outcome {
@@ -87,7 +87,7 @@ pub(super) async fn a_topic_that_is_not_there_is_an_error(target: Target) -> Out
     refused("offset", client.offset(name, 0, OffsetSpec::Latest).await, code)?;
     let deleted = client.delete_topics(&[name]).await?.pop().ok_or("no outcome")?;
     refused("delete", deleted.result, code)?;
-    holds("nobody created it", client.metadata(None).await?.topic(name).is_none())?;
+    holds("it was not created", client.metadata(None).await?.topic(name).is_none())?;
 
     client.create_topic(NewTopic::new(name, 1, 1)).await?;
     let produced = client.produce(name, 1, Acks::All, Codec::None, records()).await;

@@ -9,8 +9,8 @@ use super::common::same;
 use super::{Outcome, Target};
 use crate::probe;
 
-/// The answer to ApiVersions names ApiVersions itself and the APIs that no client can do without.
-pub(super) async fn api_versions_are_told(target: Target) -> Outcome {
+/// The ApiVersions response names ApiVersions itself and the APIs that no client can do without.
+pub(super) async fn api_versions_are_listed(target: Target) -> Outcome {
     let response = tokio::task::spawn_blocking(move || {
         let first = target.bootstrap.split(',').next().unwrap_or_default();
         let address = first.to_socket_addrs()?.next().ok_or("the name has no address")?;
@@ -28,9 +28,9 @@ pub(super) async fn api_versions_are_told(target: Target) -> Outcome {
     Ok(())
 }
 
-/// Asks at every version that both sides have, for APIs whose answer does not depend on what was done before; Metadata 0
+/// Asks at every version that both sides have, for APIs whose response does not depend on what was done before; Metadata 0
 /// apart, which cannot ask for no topic.
-pub(super) async fn every_version_that_is_told_is_served(target: Target) -> Outcome {
+pub(super) async fn every_version_that_is_listed_is_served(target: Target) -> Outcome {
     let client = target.client().await?;
     let served = &client.versions(milena_client::Target::Any).await?;
     let common = |key: ApiKey| key.versions().iter().filter(move |version| served.of(key).contains(*version));
@@ -40,15 +40,15 @@ pub(super) async fn every_version_that_is_told_is_served(target: Target) -> Outc
             client_software_version: "1".into(),
             ..Default::default()
         };
-        let answer = client.send_at(milena_client::Target::Any, &request, version).await;
-        let answer = answer.map_err(|error| format!("ApiVersions {version}: {error}"))?;
-        answer.error_code.ok().map_err(|code| format!("ApiVersions {version}: {code}"))?;
+        let response = client.send_at(milena_client::Target::Any, &request, version).await;
+        let response = response.map_err(|error| format!("ApiVersions {version}: {error}"))?;
+        response.error_code.ok().map_err(|code| format!("ApiVersions {version}: {code}"))?;
     }
     for version in common(ApiKey::METADATA).filter(|version| *version > 0) {
         let request = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
-        let answer = client.send_at(milena_client::Target::Any, &request, version).await;
-        let answer = answer.map_err(|error| format!("Metadata {version}: {error}"))?;
-        same(&format!("brokers at Metadata {version}"), answer.brokers.len(), 1)?;
+        let response = client.send_at(milena_client::Target::Any, &request, version).await;
+        let response = response.map_err(|error| format!("Metadata {version}: {error}"))?;
+        same(&format!("brokers at Metadata {version}"), response.brokers.len(), 1)?;
     }
     Ok(())
 }

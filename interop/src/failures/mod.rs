@@ -1,0 +1,99 @@
+//! The binary `milena` and its client against a real Apache Kafka that throttles, refuses, stops and comes back.
+
+mod outage;
+mod size;
+mod stage;
+mod transaction;
+
+use std::future::Future;
+use std::io::Write;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::kafka::KafkaServer;
+use crate::milena;
+use crate::suite::{Failure, Outcome, Report, line};
+use stage::Stage;
+
+/// How long one scenario may take. Each needs a few seconds; the rest is for machines with much else to do.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Lines for `server.properties`: quotas count over one second instead of eleven, and a broker that is gone is noticed
+/// after 4 seconds instead of 9.
+const SETTINGS: [&str; 4] = [
+    "quota.window.num=2",
+    "quota.window.size.seconds=1",
+    "broker.session.timeout.ms=4000",
+    "broker.heartbeat.interval.ms=500",
+];
+
+type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+struct Scenario {
+    /// A claim.
+    name: &'static str,
+    run: for<'a> fn(&'a mut Stage) -> Running<'a>,
+}
+
+macro_rules! scenarios {
+    ($($module:ident :: $name:ident),+ $(,)?) => {
+        &[$(Scenario { name: stringify!($name), run: |stage| Box::pin($module::$name(stage)) }),+]
+    };
+}
+
+/// With two nodes of the newest release. Those that stop a node come last.
+const SCENARIOS: &[Scenario] = scenarios![
+    size::a_batch_above_the_limit_is_split_and_a_record_above_it_is_named,
+    transaction::the_last_records_are_counted_across_markers_and_aborted_ones,
+    outage::an_outage_leaves_other_partitions_usable_and_loses_nothing,
+];
+
+/// Runs the scenarios whose name contains `filter`, and writes a line for each. With `skip_missing`, a program that is not
+/// installed is named and nothing is counted.
+///
+/// # Errors
+/// A broker does not start, or the binary `milena` cannot be built.
+pub async fn failures(filter: &str, skip_missing: bool, output: &mut (dyn Write + Send)) -> Result<Report> {
+    // First, or the first scenario would seem slow.
+    milena::binary()?;
+    let mut report = Report::default();
+    for (name, scenarios) in [("kafka-4.4.0", SCENARIOS)] {
+        let chosen: Vec<&Scenario> = scenarios.iter().filter(|scenario| scenario.name.contains(filter)).collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        let started = KafkaServer::start_nodes(2, &SETTINGS);
+        let mut stage = match started {
+            Err(error @ Error::Missing { .. }) if skip_missing => {
+                let _ = writeln!(output, "{name} ... skipped: {error}");
+                continue;
+            }
+            started => Stage::new(started?),
+        };
+        for scenario in chosen {
+            let begun = Instant::now();
+            let outcome = match tokio::time::timeout(PATIENCE, (scenario.run)(&mut stage)).await {
+                Ok(outcome) => outcome.map_err(|failure| text(&failure)),
+                Err(_) => Err(format!("did not end within {} s", PATIENCE.as_secs())),
+            };
+            report.count(outcome.is_ok());
+            let failed = outcome.is_err();
+            line(output, &format!("{name}::{}", scenario.name), outcome, begun.elapsed());
+            if failed {
+                let _ = writeln!(output, "    the end of the brokers' logs:\n{}", stage.kafka.log());
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn text(failure: &Failure) -> String {
+    let mut text = failure.to_string();
+    let mut source = failure.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
