@@ -1,4 +1,6 @@
-//! What the comments of the spec speak of: proposals and error codes.
+//! What the comments of the spec name: proposals, error codes, other fields.
+
+use std::borrow::Cow;
 
 use milena_schema::{MessageSpec, Spec, StructId};
 
@@ -127,9 +129,66 @@ pub(crate) fn comments(message: &MessageSpec) -> Vec<(String, &str)> {
     all
 }
 
+/// A comment of a message with the names of fields as JSON and the tables have them: `maxBytes` for `MaxBytes`. The fields
+/// are those of the message and of others in its file of the spec; names of one word are left, as they may be just words.
+pub(crate) fn in_json_case<'a>(spec: &Spec, message: &MessageSpec, text: &'a str) -> Cow<'a, str> {
+    let json_name = |word: &str| {
+        let mut family = spec.messages.iter().filter(|other| other.family == message.family);
+        family.find_map(|other| field_named(other, StructId::ROOT, word))
+    };
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, word) in words(text) {
+        // Two capitals at least, the first one at the front.
+        let humps =
+            word.bytes().filter(u8::is_ascii_uppercase).count() > 1 && word.starts_with(|c: char| c.is_uppercase());
+        if let Some(name) = humps.then(|| json_name(word)).flatten() {
+            out.push_str(&text[copied..at]);
+            out.push_str(name);
+            copied = at + word.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// The words of a text with their places.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    parts.map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
+}
+
+/// The JSON name of the field with this name in the spec.
+fn field_named<'a>(message: &'a MessageSpec, id: StructId, name: &str) -> Option<&'a str> {
+    message.structure(id).fields.iter().find_map(|field| {
+        if field.name == name {
+            return Some(field.json_name.as_str());
+        }
+        field_named(message, field.ty.struct_id()?, name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_named_as_in_json_and_apis_are_left_alone() {
+        let spec = Spec::kafka();
+        let of = |message: &str, text| in_json_case(spec, spec.message(message).unwrap(), text).into_owned();
+        assert_eq!(
+            of("FetchRequest", "held while fewer than MinBytes are there."),
+            "held while fewer than minBytes are there."
+        );
+        assert_eq!(
+            of("FetchResponse", "May start before FetchOffset; Records"),
+            "May start before fetchOffset; Records"
+        );
+        assert_eq!(of("FetchRequest", "ask FindCoordinator, MinBytesX"), "ask FindCoordinator, MinBytesX");
+    }
 
     #[test]
     fn proposals_and_codes_are_cut_out_and_nothing_is_lost() {

@@ -1,11 +1,11 @@
 //! The page of an API.
 
+use maud::{Markup, html};
 use milena_schema::{Api, MessageKind, MessageSpec, Since};
 use milena_wire::VersionRange;
 
-use super::html::{esc, put};
 use super::message;
-use super::site::{Site, api_file};
+use super::site::{NEWLINE, Site, api_file, proposal_titles};
 use crate::history::api_of;
 use crate::mention::kips_of;
 
@@ -16,40 +16,35 @@ pub(super) fn page(site: &Site<'_>, api: &Api) -> String {
         .iter()
         .filter(|message| api_of(site.spec, message).is_some_and(|of| of.key == api.key))
         .collect();
-    let mut out = String::new();
-    put!(out, "<p class=\"kind\">API key {}</p>\n<h1>{}</h1>\n", api.key, esc(&api.name));
-    if let Some(request) = messages.iter().find(|message| message.kind == MessageKind::Request) {
-        put!(out, "<p class=\"lead\">{}</p>\n", site.prose(&request.doc));
-    }
-    facts(&mut out, site, api, &messages);
-    out.push_str("<nav class=\"contents\" aria-label=\"On this page\"><ul>\n");
-    for id in messages.iter().map(|message| message.kind.name()) {
-        let title = if id == "request" { "Request" } else { "Response" };
-        put!(
-            out,
-            "<li><a href=\"#{id}\">{title}</a>: <a href=\"#{id}-fields\">fields</a>, \
-             <a href=\"#{id}-versions\">versions</a>, <a href=\"#{id}-example\">example</a></li>\n"
-        );
-    }
-    out.push_str("</ul></nav>\n");
-    for message in &messages {
-        out.push_str(&message::section(site, message, message.kind.name(), &message.name));
-    }
-    neighbours(&mut out, site, api);
-    site.page(&api.name, "index.html", &out)
+    let body = html! {
+        p.kind { "API key " (api.key) }
+        h1 { (api.name) } (NEWLINE)
+        @if let Some(request) = messages.iter().find(|message| message.kind == MessageKind::Request) {
+            p.lead { (site.prose_of(request, &request.doc)) } (NEWLINE)
+        }
+        (facts(site, api, &messages))
+        nav.contents aria-label="On this page" {
+            ul {
+                @for id in messages.iter().map(|message| message.kind.name()) {
+                    li {
+                        a href={ "#" (id) } { (if id == "request" { "Request" } else { "Response" }) } ": "
+                        a href={ "#" (id) "-fields" } { "fields" } ", "
+                        a href={ "#" (id) "-versions" } { "versions" } ", "
+                        a href={ "#" (id) "-example" } { "example" }
+                    }
+                }
+            }
+        } (NEWLINE)
+        @for message in &messages {
+            (message::section(site, message, message.kind.name(), &message.name))
+        }
+        (neighbours(site, api))
+    };
+    site.page(&api.name, "index.html", &body)
 }
 
-fn facts(out: &mut String, site: &Site<'_>, api: &Api, messages: &[&MessageSpec]) {
-    out.push_str("<dl class=\"facts\">\n");
-    let mut fact = |name: &str, value: String| put!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>\n");
-    fact("Versions", api.versions.to_string());
-    let flexible = api.flexible.intersect(api.versions);
-    fact("Flexible", flexible.to_string());
+fn facts(site: &Site<'_>, api: &Api, messages: &[&MessageSpec]) -> Markup {
     let newest = site.spec.releases.last().map_or("", |release| release.name.as_str());
-    fact(&format!("In Kafka {}", esc(newest)), esc(&current(api).to_string()).to_string());
-    if !api.dropped.is_empty() {
-        fact("Removed", list(&api.dropped));
-    }
     let listeners: Vec<&str> = api
         .listeners
         .iter()
@@ -60,27 +55,35 @@ fn facts(out: &mut String, site: &Site<'_>, api: &Api, messages: &[&MessageSpec]
             other => other,
         })
         .collect();
-    if !listeners.is_empty() {
-        fact("Served by", esc(&listeners.join(", ")).to_string());
-    }
-    if let Some((field, value)) = &api.unanswered {
-        let text = format!("no response when <a href=\"#request.{0}\">{0}</a> is {value}", esc(field));
-        fact("Unanswered", text);
-    }
     let mut kips: Vec<u32> = messages.iter().flat_map(|message| kips_of(message)).collect();
     kips.sort_unstable();
     kips.dedup();
-    if !kips.is_empty() {
-        let links: Vec<String> =
-            kips.iter().map(|kip| format!("<a href=\"proposals.html#kip-{kip}\">KIP-{kip}</a>")).collect();
-        fact("Proposals", links.join(", "));
+    let titles = proposal_titles();
+    let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } (NEWLINE) };
+    html! {
+        dl.facts {
+            (fact("Versions", html! { (api.versions) }))
+            (fact("Flexible", html! { (api.flexible.intersect(api.versions)) }))
+            (fact(&format!("In Kafka {newest}"), html! { (current(api)) }))
+            @if !api.dropped.is_empty() { (fact("Removed", html! { (list(&api.dropped)) })) }
+            @if !listeners.is_empty() { (fact("Served by", html! { (listeners.join(", ")) })) }
+            @if let Some((field, value)) = &api.unanswered {
+                (fact("No response", html! { "when " a href={ "#request." (field) } { (field) } " is " (value) }))
+            }
+            @if !kips.is_empty() {
+                (fact("Proposals", html! {
+                    @for (index, kip) in kips.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        a href={ "proposals.html#kip-" (kip) } title=[titles.get(kip)] { "KIP-" (kip) }
+                    }
+                }))
+            }
+        }
     }
-    out.push_str("</dl>\n");
 }
 
 fn list(list: &[Since]) -> String {
-    let parts: Vec<String> =
-        list.iter().map(|since| format!("v{} in {}", since.versions, esc(&since.release))).collect();
+    let parts: Vec<String> = list.iter().map(|since| format!("v{} in {}", since.versions, since.release)).collect();
     parts.join(", ")
 }
 
@@ -93,15 +96,17 @@ pub(super) fn current(api: &Api) -> VersionRange {
     }
 }
 
-fn neighbours(out: &mut String, site: &Site<'_>, api: &Api) {
+fn neighbours(site: &Site<'_>, api: &Api) -> Markup {
     let apis = &site.spec.apis;
-    let Some(index) = apis.iter().position(|other| other.key == api.key) else { return };
-    out.push_str("<nav class=\"neighbours\" aria-label=\"Other APIs\">");
-    if let Some(before) = index.checked_sub(1).and_then(|before| apis.get(before)) {
-        put!(out, "<a rel=\"prev\" href=\"{}\">← {} {}</a>", api_file(&before.name), before.key, esc(&before.name));
+    let index = apis.iter().position(|other| other.key == api.key).unwrap_or_default();
+    html! {
+        nav.neighbours aria-label="Other APIs" {
+            @if let Some(before) = index.checked_sub(1).and_then(|before| apis.get(before)) {
+                a rel="prev" href=(api_file(&before.name)) { "← " (before.key) " " (before.name) }
+            }
+            @if let Some(after) = apis.get(index + 1) {
+                a rel="next" href=(api_file(&after.name)) { (after.key) " " (after.name) " →" }
+            }
+        } (NEWLINE)
     }
-    if let Some(after) = apis.get(index + 1) {
-        put!(out, "<a rel=\"next\" href=\"{}\">{} {} →</a>", api_file(&after.name), after.key, esc(&after.name));
-    }
-    out.push_str("</nav>\n");
 }

@@ -1,14 +1,14 @@
-//! The page of what stands inside of fields of type records: batches, and the messages before them.
+//! The page about the content of fields of type records: batches, and the messages of older formats.
 
 use std::ops::Range;
 
 use bytes::Bytes;
+use maud::{Markup, html};
 use milena_records::{BatchBuilder, LegacyMessage, Record, Result as RecordsResult};
 use milena_wire::{Reader, Result};
 
-use super::html::put;
 use super::message::table;
-use super::site::Site;
+use super::site::{NEWLINE, Site};
 use crate::example::{Example, Line, Role};
 
 /// The first second of 2026, in milliseconds since 1970.
@@ -43,41 +43,56 @@ const MESSAGE: &Fields = &[
 ];
 
 pub(super) fn page(site: &Site<'_>) -> String {
-    let mut out = String::from(
-        "<p class=\"kind\">Records</p>\n<h1>Record batches</h1>\n<p class=\"lead\">What producers send, logs keep and \
-         consumers fetch. It has the same form in a request, in a response and in a file.</p>\n\
-         <p>A field of type <code>records</code> holds batches one behind the other, up to its end; in a Fetch response the \
-         last may be cut off. Offset, length and magic stand at the same place in all formats, so that a reader can tell them \
-         apart: magic 2 since Kafka 0.11, 1 since 0.10, and 0 before.</p>\n",
-    );
-    section(&mut out, "batch", "Batch, magic 2", batch());
-    out.push_str(
-        "<ul>\n<li><code>batchLength</code> counts the bytes behind itself. The checksum is CRC-32C over all from \
-         <code>attributes</code> on, so that a broker can set offset and leader epoch without another checksum.</li>\n\
-         <li><code>attributes</code>: bits 0 to 2 are the codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd), bit 3 says that the \
-         broker set the timestamps, bit 4 that the batch belongs to a transaction, bit 5 that it holds control records, bit 6 \
-         that <code>baseTimestamp</code> is the time from which deletions may be forgotten.</li>\n\
-         <li>With a codec, all records are one compressed run behind <code>recordsCount</code>.</li>\n\
-         <li>The numbers in a record are signed <a href=\"encodings.html#varints\">varints</a>. Offset and timestamp are given \
-         as distance from those of the batch; a length of −1 is null, which only the key of a header may not be.</li>\n\
-         <li><code>producerId</code>, <code>producerEpoch</code> and <code>baseSequence</code> are −1 unless the producer is \
-         idempotent.</li>\n<li>What control records hold stands under <a href=\"records.html\">Records</a>.</li>\n</ul>\n",
-    );
-    section(&mut out, "magic-1", "Message, magic 1", message(1));
-    section(&mut out, "magic-0", "Message, magic 0", message(0));
-    out.push_str(
-        "<p>The checksum is CRC-32 over all from <code>magic</code> on. A compressed message is a wrapper: its value is a \
-         compressed run of whole messages. Inside of it offsets are absolute in magic 0, and count from 0 in magic 1, where \
-         the wrapper has the offset of its last message. zstd came later than both and is not allowed in them.</p>\n",
-    );
-    site.page("Record batches", "records.html", &out)
+    let body = html! {
+        p.kind { "Records" }
+        h1 { "Record batches" }
+        p.lead {
+            "What producers send, logs keep and consumers fetch. The format is the same in a request, in a response and in a "
+            "file."
+        }
+        p {
+            "A field of type " code { "records" } " holds batches, one after the other, up to its end. In a Fetch response the "
+            "last one may be cut. Offset, length and magic are at the same place in all formats, so a reader can tell them "
+            "apart: magic 2 since Kafka 0.11, 1 since 0.10, and 0 before."
+        } (NEWLINE)
+        (section("batch", "Batch, magic 2", batch()))
+        ul {
+            li {
+                code { "batchLength" } " counts the bytes after itself. The checksum is CRC-32C over everything from "
+                code { "attributes" } " on, so a broker can set offset and leader epoch without a new checksum."
+            }
+            li {
+                code { "attributes" } ": bits 0 to 2 are the codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd). Bit 3: the broker "
+                "set the timestamps. Bit 4: the batch belongs to a transaction. Bit 5: it holds control records. Bit 6: "
+                code { "baseTimestamp" } " is the time from which tombstones may be removed."
+            }
+            li { "With a codec, all records after " code { "recordsCount" } " are compressed together." }
+            li {
+                "The numbers in a record are signed " a href="encodings.html#varints" { "varints" } ". Offset and timestamp are "
+                "differences from those of the batch. A length of −1 is null, which the key of a header cannot be."
+            }
+            li {
+                code { "producerId" } ", " code { "producerEpoch" } " and " code { "baseSequence" } " are −1 unless the producer "
+                "is idempotent."
+            }
+            li { "The content of control records is described under " a href="records.html" { "Records" } "." }
+        } (NEWLINE)
+        (section("magic-1", "Message, magic 1", message(1)))
+        (section("magic-0", "Message, magic 0", message(0)))
+        p {
+            "The checksum is CRC-32 over everything from " code { "magic" } " on. A compressed message is a wrapper: its value "
+            "is a compressed run of whole messages. Offsets inside it are absolute in magic 0. In magic 1 they count from 0, and "
+            "the wrapper has the offset of its last message. zstd is newer than both formats and not allowed in them."
+        } (NEWLINE)
+    };
+    site.page("Record batches", "records.html", &body)
 }
 
-/// The example, or nothing should it not come out as it went in; a test holds that it does.
-fn section(out: &mut String, id: &str, title: &str, example: Option<Example>) {
-    put!(out, "<h2 id=\"{id}\">{title}</h2>\n");
-    if let Some(example) = example {
-        table(out, &example);
+/// The example, or nothing if it does not come out as it went in; a test checks that it does.
+fn section(id: &str, title: &str, example: Option<Example>) -> Markup {
+    html! {
+        h2 id=(id) { (title) } (NEWLINE)
+        @if let Some(example) = example { (table(&example)) }
     }
 }
 

@@ -3,7 +3,7 @@ mod batch;
 mod encoding;
 mod error;
 mod family;
-mod html;
+mod files;
 mod index;
 mod message;
 mod proposal;
@@ -62,7 +62,7 @@ impl Docs {
             }
             Err(error) => return Err(cannot(error)),
         }
-        let files = site::files(Spec::kafka());
+        let files = files::files(Spec::kafka());
         fs::create_dir_all(out).map_err(cannot)?;
         for (name, text) in &files {
             fs::write(out.join(name), text).map_err(cannot)?;
@@ -95,7 +95,7 @@ fn state(out: &Path) -> io::Result<State> {
         return Ok(State::Free);
     }
     match fs::read_to_string(out.join("index.html")) {
-        Ok(text) if text.contains(site::MARK) => Ok(State::Free),
+        Ok(text) if text.contains(&format!("content=\"{}\"", site::GENERATOR)) => Ok(State::Free),
         _ => Ok(State::Foreign),
     }
 }

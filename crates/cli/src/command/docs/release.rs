@@ -1,43 +1,60 @@
-//! Which release speaks which version, and what each of them brought.
+//! Which release has which version, and what each release brought.
 
+use maud::{Markup, html};
 use milena_schema::{Api, Release, Since};
 use milena_wire::VersionRange;
 
-use super::html::{esc, put};
-use super::site::{Site, api_file};
+use super::site::{NEWLINE, Site, api_file};
 use crate::history::api_of;
 
 pub(super) fn page(site: &Site<'_>) -> String {
     let releases = &site.spec.releases;
-    let mut out = String::from(
-        "<h1>Releases</h1>\n<p class=\"lead\">Which versions of each API the feature releases of Apache Kafka define.</p>\n\
-         <p>A marked cell differs from the one before it. A number in brackets is a version that the release offers only when \
-         unstable versions are enabled. What a broker serves can be less than its release defines: ask it with ApiVersions.</p>\n\
-         <div class=\"wide\" tabindex=\"0\">\n<table class=\"matrix\">\n<thead><tr><th>API</th>",
-    );
-    for release in releases {
-        put!(out, "<th><a href=\"#r{0}\">{0}</a></th>", esc(&release.name));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for api in &site.spec.apis {
-        put!(out, "<tr><th scope=\"row\"><a href=\"{}\">{}</a></th>", api_file(&api.name), esc(&api.name));
-        let mut before = String::new();
-        for release in releases {
-            let cell = cell(releases, api, release);
-            let class = if cell == before { "" } else { " class=\"new\"" };
-            put!(out, "<td{class}>{}</td>", esc(&cell));
-            before = cell;
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody>\n</table>\n</div>\n");
-    for release in releases.iter().rev() {
-        notes(&mut out, site, release);
-    }
-    site.page("Releases", "releases.html", &out)
+    let body = html! {
+        h1 { "Releases" }
+        p.lead { "Which versions of each API the feature releases of Apache Kafka define, newest first." }
+        p {
+            "A marked cell differs from the release before it, on its right. A version in brackets is offered only when unstable "
+            "versions are enabled. A broker can serve less than its release defines: ask it with ApiVersions."
+        } (NEWLINE)
+        div.wide tabindex="0" {
+            table.matrix {
+                thead {
+                    tr {
+                        th { "API" }
+                        @for release in releases.iter().rev() { th { a href={ "#r" (release.name) } { (release.name) } } }
+                    }
+                } (NEWLINE)
+                tbody {
+                    @for api in &site.spec.apis {
+                        tr {
+                            th scope="row" { a href=(api_file(&api.name)) { (humps(&api.name)) } }
+                            @for (index, release) in releases.iter().enumerate().rev() {
+                                @let cell = cell(releases, api, release);
+                                @let before = index.checked_sub(1).map(|before| self::cell(releases, api, &releases[before]));
+                                td.new[cell != before.unwrap_or_default()] { (cell) }
+                            }
+                        } (NEWLINE)
+                    }
+                }
+            }
+        } (NEWLINE)
+        @for release in releases.iter().rev() { (notes(site, release)) }
+    };
+    site.page("Releases", "releases.html", &body)
 }
 
-/// Where a release stands in the list; behind its end if it is none.
+/// A name that may break before each of its words.
+fn humps(name: &str) -> Markup {
+    let mut rest = name;
+    let mut words = Vec::new();
+    while let Some(at) = rest.char_indices().skip(1).find(|(_, c)| c.is_ascii_uppercase()).map(|(at, _)| at) {
+        words.push(&rest[..at]);
+        rest = &rest[at..];
+    }
+    html! { @for word in words { (word) wbr; } (rest) }
+}
+
+/// The place of a release in the list; its length if there is none of that name.
 fn index(releases: &[Release], name: &str) -> usize {
     releases.iter().position(|release| release.name == name).unwrap_or(releases.len())
 }
@@ -69,54 +86,79 @@ fn cell(releases: &[Release], api: &Api, release: &Release) -> String {
     }
 }
 
-fn notes(out: &mut String, site: &Site<'_>, release: &Release) {
-    put!(out, "<section class=\"release\" id=\"r{0}\">\n<h2><a href=\"#r{0}\">Kafka {0}</a>", esc(&release.name));
-    if let Some(date) = &release.date {
-        put!(out, " <span class=\"quiet\">{}</span>", esc(date));
-    }
-    put!(out, "</h2>\n<p>{}</p>\n<dl class=\"facts\">\n", site.prose(&release.doc));
-    let mut fact = |name: &str, items: Vec<String>| {
-        if !items.is_empty() {
-            put!(out, "<div><dt>{name}</dt><dd>{}</dd></div>\n", items.join(", "));
+fn notes(site: &Site<'_>, release: &Release) -> Markup {
+    let brought = Brought::by(site, release);
+    let fact = |name: &str, items: &[Markup]| {
+        html! {
+            @if !items.is_empty() {
+                div {
+                    dt { (name) }
+                    dd { @for (index, item) in items.iter().enumerate() { @if index > 0 { ", " } (item) } }
+                } (NEWLINE)
+            }
         }
     };
-    let apis = &site.spec.apis;
-    let versions = |list: &[Since]| -> Vec<VersionRange> {
-        list.iter().filter(|since| since.release == release.name).map(|since| since.versions).collect()
-    };
-    let link = |api: &Api, versions: Option<String>| match versions {
-        None => format!("<a href=\"{}\">{}</a>", api_file(&api.name), esc(&api.name)),
-        Some(text) => format!("<a href=\"{}\">{}</a> v{text}", api_file(&api.name), esc(&api.name)),
-    };
-    let listed = |ranges: &[VersionRange]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(", v");
-    let mut new = Vec::new();
-    let mut more = Vec::new();
-    let mut gone = Vec::new();
-    let mut less = Vec::new();
-    for api in apis {
-        let added = versions(&api.added);
-        if added.iter().any(|range| range.contains(api.versions.min())) {
-            new.push(link(api, None));
-        } else if !added.is_empty() {
-            more.push(link(api, Some(listed(&added))));
-        }
-        let dropped = versions(&api.dropped);
-        if dropped.iter().any(|range| range.contains(api.versions.max())) {
-            gone.push(link(api, None));
-        } else if !dropped.is_empty() {
-            less.push(link(api, Some(listed(&dropped))));
-        }
-    }
-    fact("New APIs", new);
-    fact("New versions", more);
-    fact("APIs removed", gone);
-    fact("Versions removed", less);
     let records = site.spec.messages.iter().filter(|message| api_of(site.spec, message).is_none());
     let records = records.filter(|message| message.added_in(message.versions.min()) == Some(&release.name));
-    let records = records.map(|message| format!("<a href=\"{}\">{}</a>", site.href(message, ""), esc(&message.name)));
-    fact("First definitions of records", records.collect());
+    let records: Vec<Markup> =
+        records.map(|message| html! { a href=(site.href(message, "")) { (message.name) } }).collect();
     let errors = site.spec.errors.iter().filter(|error| error.added == release.name);
-    let errors = errors.map(|error| format!("<a href=\"errors.html#{0}\">{1} {0}</a>", esc(&error.name), error.code));
-    fact("New error codes", errors.collect());
-    out.push_str("</dl>\n</section>\n");
+    let errors: Vec<Markup> = errors
+        .map(|error| html! { a href={ "errors.html#" (error.name) } { (error.code) " " (error.name) } })
+        .collect();
+    html! {
+        section.release id={ "r" (release.name) } {
+            h2 {
+                a href={ "#r" (release.name) } { "Kafka " (release.name) }
+                @if let Some(date) = &release.date { " " span.quiet { (date) } }
+            }
+            p { (site.prose(&release.doc)) }
+            dl.facts {
+                (fact("New APIs", &brought.apis))
+                (fact("New versions", &brought.versions))
+                (fact("APIs removed", &brought.apis_removed))
+                (fact("Versions removed", &brought.versions_removed))
+                (fact("First definitions of records", &records))
+                (fact("New error codes", &errors))
+            }
+        } (NEWLINE)
+    }
+}
+
+/// What a release changed in the APIs.
+#[derive(Default)]
+struct Brought {
+    apis: Vec<Markup>,
+    versions: Vec<Markup>,
+    apis_removed: Vec<Markup>,
+    versions_removed: Vec<Markup>,
+}
+
+impl Brought {
+    fn by(site: &Site<'_>, release: &Release) -> Self {
+        let versions = |list: &[Since]| -> Vec<VersionRange> {
+            list.iter().filter(|since| since.release == release.name).map(|since| since.versions).collect()
+        };
+        let link = |api: &Api| html! { a href=(api_file(&api.name)) { (api.name) } };
+        let listed = |api: &Api, ranges: &[VersionRange]| {
+            let text: Vec<String> = ranges.iter().map(|range| format!("v{range}")).collect();
+            html! { (link(api)) " " (text.join(", ")) }
+        };
+        let mut brought = Self::default();
+        for api in &site.spec.apis {
+            let added = versions(&api.added);
+            if added.iter().any(|range| range.contains(api.versions.min())) {
+                brought.apis.push(link(api));
+            } else if !added.is_empty() {
+                brought.versions.push(listed(api, &added));
+            }
+            let dropped = versions(&api.dropped);
+            if dropped.iter().any(|range| range.contains(api.versions.max())) {
+                brought.apis_removed.push(link(api));
+            } else if !dropped.is_empty() {
+                brought.versions_removed.push(listed(api, &dropped));
+            }
+        }
+        brought
+    }
 }

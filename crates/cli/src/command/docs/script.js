@@ -28,23 +28,25 @@ function load() {
   document.head.append(script);
 }
 
-/** Lower is better; null is no match. Every word has to be somewhere. */
+/** Lower is better; null is no match. Every word has to occur. A word that is the whole text, such as a number, is best. */
 function rank(entry, words) {
   if (!words.every((word) => entry.key.includes(word))) return null;
   const text = entry.text.toLowerCase();
   const first = words[0];
-  const place = text === first ? 0 : text.startsWith(first) ? 1 : text.includes(first) ? 2 : 4;
+  const place = words.includes(text) ? 0 : text.startsWith(first) ? 1 : text.includes(first) ? 2 : 4;
   return entry.weight + 2 * place + text.length / 100;
 }
 
 function search() {
-  const words = input.value.toLowerCase().split(/[\s_-]+/).filter(Boolean);
+  // A minus before a number is a part of it, as in error -1.
+  const words = input.value.toLowerCase().replace(/(^|\s)-(?=\d)/g, "$1\u2212").split(/[\s_-]+/).filter(Boolean);
   list.replaceChildren();
   list.hidden = words.length === 0;
   if (list.hidden || index === null) return;
   const found = [];
   for (const entry of index) {
-    const score = rank({ ...entry, key: entry.key.replace(/[_-]/g, " "), text: entry.text.replace(/[_-]/g, " ") }, words);
+    const plain = (text) => text.replace(/^-(?=\d)/, "\u2212").replace(/[_-]/g, " ");
+    const score = rank({ ...entry, key: plain(entry.key), text: plain(entry.text) }, words);
     if (score !== null) found.push([score, entry]);
   }
   found.sort((a, b) => a[0] - b[0]);

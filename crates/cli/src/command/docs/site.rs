@@ -1,16 +1,15 @@
-//! The pages as a whole, and what they share: names of files, links, the frame around each page.
+//! What all pages share: names of files, links, the frame around each page.
 
 use std::collections::BTreeMap;
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use milena_schema::{MessageKind, MessageSpec, Spec};
 
-use super::html::{esc, put};
-use super::{api, batch, encoding, error, family, index, proposal, release, search};
 use crate::history::api_of;
-use crate::mention::{Piece, pieces};
+use crate::mention::{Piece, in_json_case, pieces};
 
-/// Stands in every page, whatever version wrote it, and shows that a folder is ours.
-pub(super) const MARK: &str = "<meta name=\"generator\" content=\"milena docs\" />";
+/// The generator that every page names. It shows that a folder was written by `milena docs`, of whatever version.
+pub(super) const GENERATOR: &str = "milena docs";
 
 /// The parts of the reference: file, name.
 pub(super) const PARTS: [(&str, &str); 7] = [
@@ -28,31 +27,7 @@ pub(super) struct Site<'a> {
     pub(super) spec: &'a Spec,
 }
 
-/// All files of the reference: name, content. The same spec gives the same files.
-pub(super) fn files(spec: &Spec) -> BTreeMap<String, String> {
-    let site = Site { spec };
-    let mut files = BTreeMap::new();
-    let mut add = |name: &str, text: String| files.insert(name.to_owned(), text);
-    add("style.css", include_str!("style.css").to_owned());
-    add("script.js", include_str!("script.js").to_owned());
-    add("search.js", search::script(&site));
-    add("index.html", index::page(&site));
-    add("records.html", family::overview(&site));
-    add("batches.html", batch::page(&site));
-    add("errors.html", error::page(&site));
-    add("releases.html", release::page(&site));
-    add("encodings.html", encoding::page(&site));
-    add("proposals.html", proposal::page(&site));
-    for api in &spec.apis {
-        add(&api_file(&api.name), api::page(&site, api));
-    }
-    for family in families(spec) {
-        add(&family_file(family), family::page(&site, family));
-    }
-    files
-}
-
-/// The families of messages that are of no API, in the order of the spec.
+/// The families of messages that belong to no API, in the order of the spec.
 pub(super) fn families(spec: &Spec) -> Vec<&str> {
     let mut families: Vec<&str> = Vec::new();
     for message in spec.messages.iter().filter(|message| api_of(spec, message).is_none()) {
@@ -71,7 +46,7 @@ pub(super) fn family_file(family: &str) -> String {
     if family == "headers" { "headers.html".to_owned() } else { format!("records-{family}.html") }
 }
 
-/// The name of a family for people: `Group coordinator`.
+/// The human-readable name of a family: `Group coordinator`.
 pub(super) fn family_title(family: &str) -> String {
     // There is an API of that name too.
     if family == "metadata" {
@@ -82,8 +57,27 @@ pub(super) fn family_title(family: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// Text with a chance to break after each of these characters.
+pub(super) fn breakable(text: &str, after: char) -> Markup {
+    html! {
+        @for part in text.split_inclusive(after) {
+            (part)
+            @if part.ends_with(after) { wbr; }
+        }
+    }
+}
+
+/// A line end, so that the source of a page has lines.
+pub(super) const NEWLINE: PreEscaped<&str> = PreEscaped("\n");
+
+/// The proposals and what each is about.
+pub(super) fn proposal_titles() -> BTreeMap<u32, &'static str> {
+    let lines = include_str!("proposals.tsv").lines();
+    lines.filter_map(|line| line.split_once('\t')).filter_map(|(kip, title)| Some((kip.parse().ok()?, title))).collect()
+}
+
 impl Site<'_> {
-    /// The file that a message stands in, and what its ids there begin with.
+    /// The file that a message is in, and what its ids there begin with.
     pub(super) fn place(&self, message: &MessageSpec) -> (String, String) {
         match (api_of(self.spec, message), message.kind) {
             (Some(api), MessageKind::Request) => (api_file(&api.name), "request".to_owned()),
@@ -99,55 +93,70 @@ impl Site<'_> {
     }
 
     /// A comment of the spec, with proposals and error codes as links.
-    pub(super) fn prose(&self, text: &str) -> String {
-        let mut out = String::new();
-        for piece in pieces(text) {
-            match piece {
-                Piece::Text(text) => put!(out, "{}", esc(text)),
-                Piece::Kip(text, kip) => put!(out, "<a href=\"proposals.html#kip-{kip}\">{}</a>", esc(text)),
-                Piece::Error(text, code) => match self.spec.error(code) {
-                    Some(error) => {
-                        put!(out, "<a href=\"errors.html#{}\" title=\"{0}\">{}</a>", esc(&error.name), esc(text));
-                    }
-                    None => put!(out, "{}", esc(text)),
-                },
+    pub(super) fn prose(&self, text: &str) -> Markup {
+        html! {
+            @for piece in pieces(text) {
+                @match piece {
+                    Piece::Text(text) => (text),
+                    Piece::Kip(text, kip) => a href={ "proposals.html#kip-" (kip) } { (text) },
+                    Piece::Error(text, code) => @match self.spec.error(code) {
+                        Some(error) => a href={ "errors.html#" (error.name) } title=(error.name) { (text) },
+                        None => (text),
+                    },
+                }
             }
         }
-        out
     }
 
-    /// A page with all that stands around its body. `part` is the file of the part that it belongs to.
-    pub(super) fn page(&self, title: &str, part: &str, body: &str) -> String {
-        let mut out = String::with_capacity(body.len() + 4096);
+    /// The same for a comment of a message or one of its fields: other fields have their names in JSON, as in the tables.
+    pub(super) fn prose_of(&self, message: &MessageSpec, text: &str) -> Markup {
+        self.prose(&in_json_case(self.spec, message, text))
+    }
+
+    /// A page with all that is around its body. `part` is the file of the part that it belongs to.
+    pub(super) fn page(&self, title: &str, part: &str, body: &Markup) -> String {
         let newest = self.spec.releases.last().map_or("", |release| release.name.as_str());
-        put!(
-            out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\n\
-             <meta name=\"color-scheme\" content=\"light dark\" />\n{MARK}\n\
-             <title>{} · Kafka protocol</title>\n<link rel=\"stylesheet\" href=\"style.css\" />\n\
-             <script src=\"script.js\" defer=\"defer\"></script>\n</head>\n<body>\n\
-             <a class=\"skip\" href=\"#main\">Skip to content</a>\n\
-             <header class=\"top\"><div class=\"bar\">\n<a class=\"home\" href=\"index.html\">Kafka protocol</a>\n\
-             <nav aria-label=\"Parts\">",
-            esc(title),
-        );
-        for (file, name) in PARTS {
-            let current = if file == part { " aria-current=\"page\"" } else { "" };
-            put!(out, "<a href=\"{file}\"{current}>{name}</a>");
-        }
-        put!(
-            out,
-            "</nav>\n<div class=\"search\" hidden=\"hidden\"><input type=\"search\" id=\"search\" \
-             placeholder=\"Search\" aria-label=\"Search APIs, fields, errors and proposals\" \
-             autocomplete=\"off\" spellcheck=\"false\" /><ol id=\"found\" hidden=\"hidden\"></ol></div>\n\
-             </div></header>\n<main id=\"main\">\n{body}</main>\n\
-             <footer><p>Every version from Apache Kafka 0.8.0 to {}, made by milena {} from its own text of the protocol. \
-             Apache Kafka is a trademark of the Apache Software Foundation, which has nothing to do with it.</p></footer>\n\
-             </body>\n</html>\n",
-            esc(newest),
-            env!("CARGO_PKG_VERSION"),
-        );
-        out
+        let page = html! {
+            (DOCTYPE) (NEWLINE)
+            html lang="en" {
+                head { (NEWLINE)
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content=(GENERATOR); (NEWLINE)
+                    title { (title) " · Kafka protocol" }
+                    link rel="stylesheet" href="style.css";
+                    script src="script.js" defer="defer" {} (NEWLINE)
+                }
+                body {
+                    a.skip href="#main" { "Skip to content" } (NEWLINE)
+                    header.top {
+                        div.bar {
+                            a.home href="index.html" { "Kafka protocol" }
+                            nav aria-label="Parts" {
+                                @for (file, name) in PARTS {
+                                    a href=(file) aria-current=[(file == part).then_some("page")] { (name) }
+                                }
+                            }
+                            div.search hidden="hidden" {
+                                input #search type="search" placeholder="Search" autocomplete="off" spellcheck="false"
+                                    aria-label="Search APIs, fields, error codes and proposals";
+                                ol #found hidden="hidden" {}
+                            }
+                        }
+                    } (NEWLINE)
+                    main #main { (NEWLINE) (body) }
+                    footer {
+                        p {
+                            "Every version from Apache Kafka 0.8.0 to " (newest) ", made by milena "
+                            (env!("CARGO_PKG_VERSION")) " from its own description of the protocol. Apache Kafka is a "
+                            "trademark of the Apache Software Foundation, which is not involved in this reference."
+                        }
+                    } (NEWLINE)
+                }
+            }
+            (NEWLINE)
+        };
+        page.into_string()
     }
 }

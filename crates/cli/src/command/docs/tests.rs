@@ -5,7 +5,8 @@ use milena_schema::{Parser, Spec};
 use roxmltree::{Document, ParsingOptions};
 
 use super::batch;
-use super::site::{api_file, files};
+use super::files::files;
+use super::site::{api_file, proposal_titles};
 use crate::example::Role;
 
 /// The reference of the whole protocol, made once for all tests.
@@ -14,10 +15,33 @@ fn kafka() -> &'static BTreeMap<String, String> {
     FILES.get_or_init(|| files(Spec::kafka()))
 }
 
-/// The pages, parsed as XML: each is well-formed, which HTML itself does not ask for.
-fn parsed(files: &BTreeMap<String, String>) -> BTreeMap<&str, Document<'_>> {
+/// The pages as XML: with a slash in the elements of HTML that have no end.
+fn xml(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let close = |html: &str| {
+        let mut out = String::new();
+        for part in html.split_inclusive('>') {
+            let name = part.rsplit_once('<').map_or("", |(_, tag)| tag.split([' ', '>']).next().unwrap_or_default());
+            match part.strip_suffix('>') {
+                Some(open) if ["meta", "link", "input", "wbr"].contains(&name) => out.extend([open, " />"]),
+                _ => out.push_str(part),
+            }
+        }
+        out
+    };
     let pages = files.iter().filter(|(name, _)| name.ends_with(".html"));
+    pages.map(|(name, html)| (name.clone(), close(html))).collect()
+}
+
+/// The pages of [`kafka`] as XML.
+fn kafka_xml() -> &'static BTreeMap<String, String> {
+    static PAGES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    PAGES.get_or_init(|| xml(kafka()))
+}
+
+/// The pages, parsed as XML: each is well-formed, which HTML itself does not require.
+fn parsed(pages: &BTreeMap<String, String>) -> BTreeMap<&str, Document<'_>> {
     pages
+        .iter()
         .map(|(name, text)| {
             let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
             let document =
@@ -27,7 +51,7 @@ fn parsed(files: &BTreeMap<String, String>) -> BTreeMap<&str, Document<'_>> {
         .collect()
 }
 
-/// Each id of a page; none stands there twice.
+/// Each id of a page; none occurs twice.
 fn ids<'a>(name: &str, document: &'a Document<'_>) -> BTreeSet<&'a str> {
     let mut ids = BTreeSet::new();
     for id in document.descendants().filter_map(|node| node.attribute("id")) {
@@ -44,7 +68,7 @@ fn two_runs_give_the_same_files() {
 #[test]
 fn every_page_is_well_formed_and_every_link_leads_somewhere() {
     let files = kafka();
-    let pages = parsed(files);
+    let pages = parsed(kafka_xml());
     let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
     let mut links = 0;
     for (name, page) in &pages {
@@ -65,9 +89,9 @@ fn every_page_is_well_formed_and_every_link_leads_somewhere() {
 }
 
 #[test]
-fn whatever_search_finds_is_there() {
+fn every_search_result_leads_somewhere() {
     let files = kafka();
-    let pages = parsed(files);
+    let pages = parsed(kafka_xml());
     let script = files["search.js"].trim();
     let json = script.strip_prefix("window.milenaSearch=").unwrap().strip_suffix(';').unwrap();
     let list: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -86,9 +110,62 @@ fn whatever_search_finds_is_there() {
 }
 
 #[test]
+fn numbers_of_error_codes_and_apis_can_be_searched() {
+    let script = &kafka()["search.js"];
+    for entry in [
+        r#"["3","error code: UNKNOWN_TOPIC_OR_PARTITION","errors.html#UNKNOWN_TOPIC_OR_PARTITION"]"#,
+        r#"["-1","error code: UNKNOWN_SERVER_ERROR","errors.html#UNKNOWN_SERVER_ERROR"]"#,
+        r#"["18","API key: ApiVersions","api-apiversions.html"]"#,
+        r#"["KIP-74","A size limit for Fetch responses","proposals.html#kip-74"]"#,
+    ] {
+        assert!(script.contains(entry), "{entry}");
+    }
+}
+
+#[test]
+fn every_proposal_that_is_named_says_what_it_is_about() {
+    let titles = proposal_titles();
+    let named: BTreeSet<u32> = super::proposal::all(&super::site::Site { spec: Spec::kafka() }).into_keys().collect();
+    assert_eq!(titles.keys().copied().collect::<BTreeSet<_>>(), named);
+    assert!(kafka()["api-fetch.html"].contains(r#"title="A size limit for Fetch responses""#));
+}
+
+#[test]
+fn prose_names_fields_as_the_tables_do() {
+    let page = &kafka()["api-fetch.html"];
+    assert!(page.contains("minBytes are there") && !page.contains("MinBytes"));
+}
+
+/// Nothing but these is wider than a phone; style.css lets all other text wrap anywhere on narrow screens.
+#[test]
+fn wide_tables_scroll_within_the_page() {
+    let mut wide = 0;
+    for (name, page) in parsed(kafka_xml()) {
+        for table in page.descendants().filter(|node| node.has_tag_name("table")) {
+            let container = match table.attribute("class") {
+                Some("bytes") => "scroll",
+                Some("matrix") => "wide",
+                _ => continue,
+            };
+            assert_eq!(table.parent().and_then(|parent| parent.attribute("class")), Some(container), "{name}");
+            wide += 1;
+        }
+    }
+    assert!(wide > 250, "{wide}");
+    let narrow = kafka()["style.css"].split_once("@media (max-width: 44rem)").unwrap().1;
+    assert!(narrow.contains("main { overflow-wrap: anywhere; }"));
+}
+
+#[test]
+fn the_releases_table_begins_with_the_newest() {
+    let page = &kafka()["releases.html"];
+    assert!(page.contains("<th>API</th><th><a href=\"#r4.4\">4.4</a></th>"), "{}", &page[..3000]);
+}
+
+#[test]
 fn every_version_of_every_message_has_its_place() {
     let spec = Spec::kafka();
-    let pages = parsed(kafka());
+    let pages = parsed(kafka_xml());
     let ids: BTreeMap<&str, BTreeSet<&str>> = pages.iter().map(|(name, page)| (*name, ids(name, page))).collect();
     let mut requests = 0;
     for api in &spec.apis {
@@ -120,22 +197,20 @@ fn text_of_the_spec_stays_text() {
     parser.file("releases.kafka", &format!("release 1.0 // {evil}\n")).unwrap();
     parser.file("errors.kafka", &format!("error 0 NONE added 1.0 // {evil}\n")).unwrap();
     let files = files(&parser.finish().unwrap());
-    for (name, page) in parsed(&files) {
+    for (name, page) in parsed(&xml(&files)) {
         for script in page.descendants().filter(|node| node.has_tag_name("script")) {
             assert_eq!(script.attribute("src"), Some("script.js"), "{name}");
         }
         assert!(!page.descendants().any(|node| node.has_tag_name("i")), "{name}");
     }
-    assert!(
-        files["api-evil.html"].contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;quoted&quot;")
-    );
+    assert!(files["api-evil.html"].contains("&lt;script&gt;alert('1')&lt;/script&gt; &amp; &quot;quoted&quot;"));
     assert!(!files["search.js"].contains('<'));
 }
 
 #[test]
-fn batches_are_told_byte_by_byte_and_as_kafka_lays_them_out() {
-    // The fixed part of a batch is 61 bytes, of a message 26 with magic 1 and 18 with magic 0; the checksum of a message
-    // stands behind its size, that of a batch behind the magic.
+fn examples_of_batches_have_the_layout_of_kafka() {
+    // The fixed part of a batch has 61 bytes, of a message 26 with magic 1 and 18 with magic 0. The checksum of a message
+    // comes after its size, that of a batch after the magic.
     for (example, first, crc) in [(batch::batch(), 61, 17), (batch::message(1), 26, 12), (batch::message(0), 18, 12)] {
         let example = example.unwrap();
         let fields: Vec<_> = example.lines.iter().filter(|line| line.role == Role::Field).collect();
