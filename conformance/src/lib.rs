@@ -12,6 +12,7 @@
 //! | [`Vector`], [`read_vectors`] | the vectors themselves |
 //! | [`differences`], [`Difference`] | one vector against both codecs |
 //! | [`RecordVector`], [`read_record_vectors`], [`record_differences`] | the same for record sets |
+//! | [`Refusal`], [`read_refusals`], [`refusal_outcome`] | the error responses of every API |
 //! | [`our_sets`] | what milena writes for Kafka to read |
 //! | [`Deviations`] | the table of `deviations.md` |
 //! | [`run_traffic`], [`read_traffic`], [`Conversation`] | what real clients and brokers said to each other |
@@ -21,6 +22,7 @@ mod check;
 mod deviation;
 mod rebuild;
 mod records;
+mod refusal;
 mod report;
 mod traffic;
 mod typed;
@@ -32,6 +34,7 @@ pub use rebuild::{RELEASES, Release, rebuild};
 pub use records::{
     Ours, Outcomes, RecordVector, RecordsReport, our_sets, read_record_vectors, read_set, record_differences, rewrite,
 };
+pub use refusal::{REFUSAL_DIFFERENCES, Refusal, RefusalOutcome, read_refusals, refusal_outcome};
 pub use report::{MessageReport, Missing, Report, run};
 pub use traffic::{
     Conversation, Direction, Exchange, Frame, Oddities, Oddity, Recording, Strange, TrafficReport, read_traffic,

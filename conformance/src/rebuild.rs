@@ -7,6 +7,7 @@ use milena_schema::Spec;
 
 use crate::Error;
 use crate::records::rebuild_records;
+use crate::refusal::rebuild_refusals;
 use crate::vector::{Vector, VectorKind, read_vectors, to_hex};
 
 /// A release of Kafka and the jars that it has.
@@ -89,6 +90,7 @@ pub fn rebuild(conformance: &Path, seed: u64, out: &Path) -> Result<(), Error> {
         })?;
     }
     write(&out.join("first.txt"), &first(out)?)?;
+    rebuild_refusals(&build, out)?;
     rebuild_records(&oracle, &build, seed, out)
 }
 

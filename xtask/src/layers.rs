@@ -28,10 +28,12 @@ const RECORDS: &str = "milena-records";
 const CONNECTION: &str = "milena-connection";
 const LEGACY: &str = "milena-legacy";
 const STORAGE: &str = "milena-storage";
+const FAULT: &str = "milena-fault";
 const INSPECT: &str = "milena-inspect";
 const TRANSPORT: &str = "milena-transport";
 /// Below the shells: no sockets, no runtime, and no C on wasm.
-pub(crate) const BELOW_THE_SHELLS: [&str; 8] = [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION, STORAGE, LEGACY, INSPECT];
+pub(crate) const BELOW_THE_SHELLS: [&str; 9] =
+    [WIRE, SCHEMA, MESSAGES, RECORDS, CONNECTION, FAULT, STORAGE, LEGACY, INSPECT];
 
 const SHELL: u8 = 4;
 
@@ -69,6 +71,12 @@ const LAYERS: &[Layer] = &[
     Layer { height: 2, name: CONNECTION, ours: Some(&[MESSAGES, WIRE]), others: Others::Only(&["bytes", "thiserror"]) },
     Layer {
         height: 2,
+        name: FAULT,
+        ours: Some(&[MESSAGES, SCHEMA, WIRE]),
+        others: Others::Only(&["bytes", "serde_json"]),
+    },
+    Layer {
+        height: 2,
         // crc32c: snapshots of producers have a checksum of their own.
         name: STORAGE,
         ours: Some(&[MESSAGES, RECORDS, WIRE]),
@@ -96,13 +104,13 @@ const LAYERS: &[Layer] = &[
     Layer {
         height: SHELL,
         name: "milena-broker",
-        ours: Some(&[CONNECTION, MESSAGES, RECORDS, STORAGE, TRANSPORT, WIRE]),
+        ours: Some(&[CONNECTION, FAULT, MESSAGES, RECORDS, STORAGE, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     Layer {
         height: SHELL,
         name: "milena-tap",
-        ours: Some(&[CONNECTION, INSPECT, MESSAGES, RECORDS, SCHEMA, TRANSPORT, WIRE]),
+        ours: Some(&[CONNECTION, FAULT, INSPECT, MESSAGES, RECORDS, SCHEMA, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     edge("milena"),

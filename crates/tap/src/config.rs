@@ -22,6 +22,8 @@ pub struct TapConfig {
     pub tls: Option<Tls>,
     /// What goes wrong on purpose.
     pub faults: Vec<Rule>,
+    /// Where the random numbers of rules with a probability start; `None`, the default, takes another start each time.
+    pub fault_seed: Option<u64>,
     /// Versions that clients are not to use.
     pub caps: Vec<Cap>,
     /// Largest frame taken from either side, in bytes; 100 MiB unless said otherwise. A larger one ends its connection.
@@ -43,6 +45,7 @@ impl Default for TapConfig {
             bootstrap: Vec::new(),
             tls: None,
             faults: Vec::new(),
+            fault_seed: None,
             caps: Vec::new(),
             max_frame: DEFAULT_MAX_FRAME,
             max_connections: 1024,

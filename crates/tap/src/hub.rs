@@ -1,13 +1,16 @@
 //! Listeners: one to begin with, and one for each broker that an answer names.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use milena_connection::fault::{Action, Asked, Faults};
+use milena_connection::fault::{Action, Faults, RequestInfo, Statistic};
+use milena_fault::Sessions;
+use milena_messages::ApiKey;
 use milena_transport::{Address, DialError, Stream, dial, first_of};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -23,7 +26,11 @@ use crate::relay::Relay;
 pub(crate) struct Hub {
     pub(crate) config: TapConfig,
     pub(crate) caps: Caps,
-    faults: Option<Mutex<Faults>>,
+    faults: Option<Mutex<Injector>>,
+    /// What is known of the sessions of each broker, when a rule needs it.
+    sessions: Option<Mutex<HashMap<Address, Sessions>>>,
+    /// Requests of which was said that an error has no place in their responses.
+    placeless: Mutex<HashSet<(ApiKey, i16)>>,
     pub(crate) queue: Option<Queue>,
     brokers: Mutex<Brokers>,
     connections: AtomicU64,
@@ -31,6 +38,28 @@ pub(crate) struct Hub {
     pub(crate) stop: watch::Receiver<bool>,
     /// Dropped with the last task; that is how the end of all is noticed.
     alive: mpsc::Sender<()>,
+}
+
+/// The rules with what they need.
+#[derive(Debug)]
+struct Injector {
+    faults: Faults,
+    /// The state of a SplitMix64 generator.
+    random: u64,
+}
+
+impl Injector {
+    fn decide(&mut self, request: &RequestInfo<'_>) -> Option<Action> {
+        let Self { faults, random } = self;
+        let mut next = || {
+            *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = *random;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        faults.decide(request, &mut next).map(|decision| decision.action)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +92,13 @@ impl Hub {
         let listener = StdListener::bind((config.host.as_str(), config.port))?;
         let address = listener.local_addr()?;
         let faults: Faults = config.faults.iter().cloned().collect();
+        let watches_sessions = config.faults.iter().any(|rule| {
+            let apis = rule.apis();
+            matches!(rule.action(), Action::Error(_))
+                && (apis.is_empty() || apis.iter().any(|api| Sessions::is_about(*api)))
+        });
+        // Without a seed of its own, each run takes another.
+        let seed = config.fault_seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         let mut brokers = Brokers { port: config.port, ..Brokers::default() };
         brokers.own.insert(address.port());
         if let [only] = config.bootstrap.as_slice() {
@@ -70,7 +106,9 @@ impl Hub {
         }
         let hub = Arc::new(Self {
             caps: config.caps.iter().copied().collect(),
-            faults: (!faults.is_empty()).then(|| Mutex::new(faults)),
+            faults: (!faults.is_empty()).then(|| Mutex::new(Injector { faults, random: seed })),
+            sessions: watches_sessions.then(Mutex::default),
+            placeless: Mutex::default(),
             queue,
             brokers: Mutex::new(brokers),
             connections: AtomicU64::new(0),
@@ -232,13 +270,33 @@ impl Hub {
     }
 
     fn brokers(&self) -> MutexGuard<'_, Brokers> {
-        self.brokers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.brokers)
     }
 
     /// What goes wrong with a request on purpose.
-    pub(crate) fn fault(&self, asked: &Asked<'_>) -> Option<Action> {
-        let faults = self.faults.as_ref()?;
-        faults.lock().unwrap_or_else(PoisonError::into_inner).decide(asked)
+    pub(crate) fn fault(&self, request: &RequestInfo<'_>) -> Option<Action> {
+        lock(self.faults.as_ref()?).decide(request)
+    }
+
+    /// The rules with their counts.
+    pub(crate) fn fault_statistics(&self) -> Vec<Statistic> {
+        self.faults.as_ref().map_or_else(Vec::new, |faults| lock(faults).faults.statistics().cloned().collect())
+    }
+
+    /// Does something with the sessions of a broker, when they are watched.
+    pub(crate) fn with_sessions<T>(&self, broker: &Address, act: impl FnOnce(&mut Sessions) -> T) -> Option<T> {
+        let mut all = lock(self.sessions.as_ref()?);
+        if !all.contains_key(broker) {
+            all.insert(broker.clone(), Sessions::default());
+        }
+        all.get_mut(broker).map(act)
+    }
+
+    /// Says once for each version of an API that an error found no place in a response.
+    pub(crate) fn no_place(&self, api: ApiKey, version: i16, why: &str) {
+        if lock(&self.placeless).insert((api, version)) {
+            self.warn(format!("no error for {api} version {version}: {why}; the response passes unchanged"));
+        }
     }
 
     pub(crate) fn tell(&self, event: Event) {
@@ -258,4 +316,8 @@ impl Hub {
     pub(crate) fn warn(&self, what: String) {
         self.tell(Event::Warning(what));
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -58,7 +58,6 @@ mod header;
 mod hub;
 mod patch;
 mod pcapng;
-mod refusal;
 mod relay;
 mod secret;
 mod tap;

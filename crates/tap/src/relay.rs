@@ -1,4 +1,7 @@
-//! One connection: requests go one way and answers the other, a frame at a time.
+//! One connection: requests go one way and responses the other, a frame at a time.
+
+mod responses;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,28 +11,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use milena_connection::fault::{Action, Asked};
+use milena_connection::fault::{Action, RequestInfo};
 use milena_connection::{ConnectionError, FrameBuffer, read_request_header};
+use milena_fault::{Injection, Request, Sessions, respond};
 use milena_messages::{ApiKey, ByteString, RequestHeader};
 use milena_transport::{Address, Segments, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use crate::endpoint::{self, Rewritten};
-use crate::event::{Event, Exchange, Room};
-use crate::header::i32_at;
+use self::waiting::{Head, Seen, Then, Waiting};
+use crate::acks;
+use crate::event::{Event, Exchange};
 use crate::hub::Hub;
-use crate::{acks, refusal};
 
-/// Requests that may wait for their answers. A broker works on one at a time, so that hundreds are many.
+/// Requests that may wait for their responses. A broker works on one at a time, so that hundreds are many.
 const MOST_WAITING: usize = 10_000;
 
 /// Frames from this size on are shared with the watcher, which keeps their buffers alive.
 const KEEP_FROM: usize = 64 * 1024;
-
-/// Segments from which on responses are written before more are read.
-const FULL: usize = 64;
 
 pub(crate) struct Relay {
     hub: Arc<Hub>,
@@ -39,34 +39,18 @@ pub(crate) struct Relay {
     reached: IpAddr,
     broker: Address,
     waiting: Mutex<VecDeque<Waiting>>,
-    /// An answer of this side's own may be next.
+    /// A response of our own may be next.
     own: Notify,
 }
 
-/// A request that waits for its answer.
-struct Waiting {
-    /// `None` for a token of SASL, whose answer comes without a header.
+/// A request on its way to the broker.
+struct Incoming<'a> {
+    frame: &'a Bytes,
+    /// Where the body begins.
+    body: usize,
     head: Option<Head>,
-    asked: Instant,
-    then: Then,
-    /// The exchange to be, with room for it, when somebody wants to see it.
-    seen: Option<(Box<Exchange>, Room)>,
-}
-
-#[derive(Clone, Copy)]
-struct Head {
-    api: ApiKey,
-    version: i16,
-    correlation_id: i32,
-}
-
-/// What to do when the answer is there.
-enum Then {
-    Pass,
-    Delay(Duration),
-    CutAfter(usize),
-    /// The answer is there already, and the broker knows nothing of it.
-    Own(Vec<Bytes>),
+    header: Option<&'a RequestHeader>,
+    fault: Option<Action>,
 }
 
 /// Why a connection ended.
@@ -98,15 +82,15 @@ impl Relay {
         let (from_broker, to_broker) = tokio::io::split(broker);
         let end = {
             let mut requests = pin!(self.requests(from_client, to_broker));
-            let mut answers = pin!(self.answers(from_broker, to_client));
+            let mut responses = pin!(self.responses(from_broker, to_client));
             tokio::select! {
-                // The client has nothing more to ask, but answers may be on their way; so may they when the broker takes no
-                // more.
+                // The client has nothing more to ask, but responses may be on their way; so may they when the broker takes
+                // no more.
                 done = &mut requests => match done {
-                    Ok(()) | Err(End::Unheard(_)) => answers.await,
+                    Ok(()) | Err(End::Unheard(_)) => responses.await,
                     Err(end) => Err(end),
                 },
-                done = &mut answers => done,
+                done = &mut responses => done,
             }
         };
         for waiting in std::mem::take(&mut *self.waiting()) {
@@ -121,13 +105,13 @@ impl Relay {
 
     async fn requests(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<(), End> {
         let mut frames = FrameBuffer::new(self.hub.config.max_frame);
-        // Bare tokens of SASL may come in place of requests.
+        // Bare SASL tokens may come in place of requests.
         let mut tokens = false;
         let mut out = Segments::default();
         loop {
             while let Some(frame) = frames.next_frame().map_err(End::Client)? {
-                if self.request(&frame, &mut tokens)? {
-                    push(&mut out, vec![frame]);
+                if let Some(pieces) = self.request(&frame, &mut tokens)? {
+                    frame_into(&mut out, pieces);
                 }
             }
             out.write_all(&mut to).await.map_err(End::Unheard)?;
@@ -138,94 +122,114 @@ impl Relay {
         }
     }
 
-    /// Whether a request goes on to the broker.
-    fn request(&self, frame: &Bytes, tokens: &mut bool) -> Result<bool, End> {
+    /// What goes on to the broker for a request; `None` when nothing does.
+    fn request(&self, frame: &Bytes, tokens: &mut bool) -> Result<Option<Vec<Bytes>>, End> {
         let header = read_request_header(frame.clone()).ok().map(|(header, body)| (header, frame.len() - body.len()));
         let known = |header: &RequestHeader| header.request_api_key.versions().contains(header.request_api_version);
         let Some((header, body)) = header.filter(|(header, _)| !*tokens || known(header)) else {
-            // A broker closes a connection for what it cannot read, so that no answer can be taken for another.
-            self.wait(None, frame, Then::Pass, None, None);
-            return Ok(true);
+            // A broker closes a connection for what it cannot read, so that no response can be taken for another.
+            let token = Incoming { frame, body: 0, head: None, header: None, fault: None };
+            self.wait(&token, Then::Pass);
+            return Ok(Some(vec![frame.clone()]));
         };
         let (api, version) = (header.request_api_key, header.request_api_version);
         *tokens = api == ApiKey::SASL_HANDSHAKE && version == 0;
-        let head = Some(Head { api, version, correlation_id: header.correlation_id });
+        let head = Head { api, version, correlation_id: header.correlation_id };
+        let mut incoming = Incoming { frame, body, head: Some(head), header: Some(&header), fault: None };
         if self.hub.caps.refuse(api, version) {
             return match self.hub.caps.refusal(header.correlation_id).filter(|_| api == ApiKey::API_VERSIONS) {
-                Some(own) => Ok(self.wait(head, frame, Then::Own(own), Some(&header), None)),
+                Some(own) => {
+                    self.wait(&incoming, Then::Own(own));
+                    Ok(None)
+                }
                 None => Err(End::Capped { api, version }),
             };
         }
-        let asked = Asked { api, version, client_id: header.client_id.as_deref() };
-        let fault = self.hub.fault(&asked);
         let is_answered = acks::is_answered(api, version, frame, body);
-        match fault {
+        incoming.fault = self.hub.fault(&RequestInfo { api, version, client_id: header.client_id.as_deref() });
+        match incoming.fault {
             Some(Action::Cut { after: None }) => {
-                self.swallow(head, frame, &header, fault);
+                self.swallow(&incoming);
                 Err(End::Cut)
             }
             Some(Action::Drop) => {
-                self.swallow(head, frame, &header, fault);
-                Ok(false)
+                self.swallow(&incoming);
+                Ok(None)
             }
-            Some(Action::Error(code)) => match refusal::frame(api, version, header.correlation_id, frame, body, code) {
-                Some(own) if is_answered => Ok(self.wait(head, frame, Then::Own(own), Some(&header), fault)),
-                // Who wants no answer is told of an error by the end of the connection, as by Kafka.
-                Some(_) => {
-                    self.swallow(head, frame, &header, fault);
-                    Err(End::Cut)
+            Some(Action::Error(code)) => {
+                let (request, members) = (incoming.request(head), self.members(&incoming.request(head)));
+                match respond(&request, code, members.as_ref()) {
+                    Injection::Response(own) if is_answered => {
+                        self.wait(&incoming, Then::Own(vec![own]));
+                        Ok(None)
+                    }
+                    // A client that wants no response learns of an error by the end of the connection, as with Kafka.
+                    Injection::Response(_) => {
+                        self.swallow(&incoming);
+                        Err(End::Cut)
+                    }
+                    Injection::Patch(patch) => {
+                        let body = patch.request_body().cloned();
+                        let pieces = match body {
+                            Some(other) => vec![frame.slice(..body_start(frame, &request)), other],
+                            None => vec![frame.clone()],
+                        };
+                        self.pass(&incoming, is_answered, Then::Patch(Box::new(patch)));
+                        Ok(Some(pieces))
+                    }
+                    Injection::NoPlace => {
+                        self.hub.no_place(api, version, &format!("its response has no field for {code}"));
+                        incoming.fault = None;
+                        self.pass(&incoming, is_answered, Then::Pass);
+                        Ok(Some(vec![frame.clone()]))
+                    }
                 }
-                None => {
-                    let why = format!("{api} version {version} passes: its answer has no place for {code}");
-                    self.hub.warn(why);
-                    self.pass(head, frame, &header, is_answered, Then::Pass, None)
-                }
-            },
-            Some(Action::Delay(time)) => self.pass(head, frame, &header, is_answered, Then::Delay(time), fault),
-            Some(Action::Cut { after: Some(bytes) }) => {
-                let after = usize::try_from(bytes).unwrap_or(usize::MAX);
-                self.pass(head, frame, &header, is_answered, Then::CutAfter(after), fault)
             }
-            Some(_) | None => self.pass(head, frame, &header, is_answered, Then::Pass, None),
+            other => {
+                let then = match other {
+                    Some(Action::Delay(time)) => Then::Delay(time),
+                    Some(Action::Cut { after: Some(bytes) }) => {
+                        Then::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX))
+                    }
+                    _ => Then::Pass,
+                };
+                self.pass(&incoming, is_answered, then);
+                Ok(Some(vec![frame.clone()]))
+            }
         }
     }
 
-    fn pass(
-        &self,
-        head: Option<Head>,
-        frame: &Bytes,
-        header: &RequestHeader,
-        is_answered: bool,
-        then: Then,
-        fault: Option<Action>,
-    ) -> Result<bool, End> {
+    /// The partitions of the session that a request belongs to.
+    fn members(&self, request: &Request) -> Option<milena_fault::Members> {
+        self.hub.with_sessions(&self.broker, |sessions| sessions.members(request)).flatten()
+    }
+
+    /// Notes a request that goes on to the broker.
+    fn pass(&self, incoming: &Incoming<'_>, is_answered: bool, then: Then) {
         match is_answered {
-            true => {
-                self.wait(head, frame, then, Some(header), fault);
-            }
-            false => self.swallow(head, frame, header, fault),
+            true => self.wait(incoming, then),
+            false => self.swallow(incoming),
         }
-        Ok(true)
     }
 
-    /// Shows a request to which no answer will come.
-    fn swallow(&self, head: Option<Head>, frame: &Bytes, header: &RequestHeader, fault: Option<Action>) {
-        self.show(self.seen(head, frame, Some(header), fault), None);
+    /// Shows a request to which no response will come.
+    fn swallow(&self, incoming: &Incoming<'_>) {
+        self.show(self.seen(incoming), None);
     }
 
-    /// Notes that an answer will come. False when it is our own, and the request goes nowhere.
-    fn wait(
-        &self,
-        head: Option<Head>,
-        frame: &Bytes,
-        then: Then,
-        header: Option<&RequestHeader>,
-        fault: Option<Action>,
-    ) -> bool {
+    /// Notes that a response will come.
+    fn wait(&self, incoming: &Incoming<'_>, then: Then) {
         let own = matches!(then, Then::Own(_));
-        let seen = self.seen(head, frame, header, fault);
+        let opening = match incoming.head {
+            Some(head) if !own && Sessions::is_about(head.api) => {
+                let request = incoming.request(head);
+                self.hub.with_sessions(&self.broker, |sessions| sessions.request(&request)).flatten()
+            }
+            _ => None,
+        };
+        let seen = self.seen(incoming);
         let mut waiting = self.waiting();
-        waiting.push_back(Waiting { head, asked: Instant::now(), then, seen });
+        waiting.push_back(Waiting { head: incoming.head, arrived: Instant::now(), then, seen, opening });
         let given_up = if waiting.len() > MOST_WAITING { waiting.pop_front() } else { None };
         drop(waiting);
         if let Some(given_up) = given_up {
@@ -234,16 +238,10 @@ impl Relay {
         if own {
             self.own.notify_one();
         }
-        !own
     }
 
-    fn seen(
-        &self,
-        head: Option<Head>,
-        frame: &Bytes,
-        header: Option<&RequestHeader>,
-        fault: Option<Action>,
-    ) -> Option<(Box<Exchange>, Room)> {
+    fn seen(&self, incoming: &Incoming<'_>) -> Seen {
+        let Incoming { frame, head, header, fault, .. } = incoming;
         let queue = self.hub.queue.as_ref()?;
         let Some(room) = queue.room(frame.len()) else {
             queue.skip();
@@ -261,14 +259,14 @@ impl Relay {
             latency: None,
             request: kept(frame),
             response: None,
-            fault,
+            fault: *fault,
         };
         Some((Box::new(exchange), room))
     }
 
-    fn show(&self, seen: Option<(Box<Exchange>, Room)>, answer: Option<(&[Bytes], Duration)>) {
+    fn show(&self, seen: Seen, response: Option<(&[Bytes], Duration)>) {
         let (Some((mut exchange, mut room)), Some(queue)) = (seen, &self.hub.queue) else { return };
-        if let Some((pieces, latency)) = answer {
+        if let Some((pieces, latency)) = response {
             if !room.grow(pieces.iter().map(Bytes::len).sum()) {
                 return queue.skip();
             }
@@ -284,119 +282,18 @@ impl Relay {
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    async fn answers(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<(), End> {
-        let mut frames = FrameBuffer::new(self.hub.config.max_frame);
-        loop {
-            self.own_answers(&mut to).await?;
-            let read = tokio::select! {
-                read = from.read_buf(frames.input()) => read?,
-                () = self.own.notified() => continue,
-            };
-            if read == 0 {
-                self.own_answers(&mut to).await?;
-                to.shutdown().await?;
-                return Ok(());
-            }
-            let mut out = Segments::default();
-            let mut told = Vec::new();
-            while let Some(frame) = frames.next_frame().map_err(End::Broker)? {
-                // What comes before it has to go out before it.
-                self.collect_own(&mut out, &mut told);
-                let waiting = self.asked(&frame);
-                let pieces = match waiting.as_ref().and_then(|waiting| waiting.head) {
-                    Some(head) => self.rewrite(head, frame),
-                    None => vec![frame],
-                };
-                match waiting.as_ref().map(|waiting| &waiting.then) {
-                    Some(Then::Delay(time)) => {
-                        out.write_all(&mut to).await?;
-                        tokio::time::sleep(*time).await;
-                    }
-                    Some(Then::CutAfter(size)) => {
-                        out.write_all(&mut to).await?;
-                        push(&mut out, pieces);
-                        out.truncate(*size);
-                        out.write_all(&mut to).await?;
-                        self.show(waiting.and_then(|waiting| waiting.seen), None);
-                        return Err(End::Cut);
-                    }
-                    _ => {}
-                }
-                if let Some(Waiting { asked, seen: Some(seen), .. }) = waiting {
-                    told.push((seen, pieces.clone(), asked.elapsed()));
-                }
-                push(&mut out, pieces);
-                if out.count() >= FULL {
-                    out.write_all(&mut to).await?;
-                }
-            }
-            out.write_all(&mut to).await?;
-            for (seen, pieces, latency) in told {
-                self.show(Some(seen), Some((&pieces, latency)));
-            }
-        }
-    }
-
-    /// The request that a frame answers. Requests before it will get no answer any more.
-    fn asked(&self, frame: &Bytes) -> Option<Waiting> {
-        let id = i32_at(frame, 0);
-        let mut waiting = self.waiting();
-        let is_it = |waiting: &Waiting| match (waiting.head, &waiting.then) {
-            (_, Then::Own(_)) => false,
-            (Some(head), _) => Some(head.correlation_id) == id,
-            (None, _) => true,
-        };
-        let at = waiting.iter().position(is_it)?;
-        let passed: Vec<Waiting> = waiting.drain(..at).collect();
-        let found = waiting.pop_front();
-        drop(waiting);
-        for passed in passed {
-            self.show(passed.seen, None);
-        }
-        found
-    }
-
-    fn rewrite(&self, head: Head, frame: Bytes) -> Vec<Bytes> {
-        if head.api == ApiKey::API_VERSIONS {
-            return self.hub.caps.rewrite(head.version, &frame).unwrap_or_else(|| vec![frame]);
-        }
-        let mut local = |host: &str, port: i32| self.hub.local(host, port, self.reached);
-        match endpoint::rewrite(head.api, head.version, &frame, &mut local) {
-            Rewritten::Same => vec![frame],
-            Rewritten::Changed(pieces) => pieces,
-            Rewritten::Unreadable => {
-                let what = format!("{} version {}", head.api, head.version);
-                self.hub.warn(format!("an answer to {what} cannot be read, and passes with the addresses that it has"));
-                vec![frame]
-            }
-        }
-    }
-
-    /// Takes answers of our own that are next.
-    fn collect_own(&self, out: &mut Segments, told: &mut Vec<Told>) {
-        let mut waiting = self.waiting();
-        while let Some(Waiting { then: Then::Own(_), .. }) = waiting.front() {
-            let Some(Waiting { asked, then: Then::Own(pieces), seen, .. }) = waiting.pop_front() else { return };
-            if let Some(seen) = seen {
-                told.push((seen, pieces.clone(), asked.elapsed()));
-            }
-            push(out, pieces);
-        }
-    }
-
-    async fn own_answers(&self, to: &mut (impl AsyncWrite + Unpin)) -> Result<(), End> {
-        let (mut out, mut told) = (Segments::default(), Vec::new());
-        self.collect_own(&mut out, &mut told);
-        out.write_all(to).await?;
-        for (seen, pieces, latency) in told {
-            self.show(Some(seen), Some((&pieces, latency)));
-        }
-        Ok(())
+impl Incoming<'_> {
+    fn request(&self, head: Head) -> Request {
+        let Head { api, version, correlation_id } = head;
+        Request { api, version, correlation_id, body: self.frame.slice(self.body..) }
     }
 }
 
-type Told = ((Box<Exchange>, Room), Vec<Bytes>, Duration);
+fn body_start(frame: &Bytes, request: &Request) -> usize {
+    frame.len() - request.body.len()
+}
 
 /// A frame for the watcher. A small one is copied: as a part of the buffer that it was read into it would keep all of that
 /// alive, which may be a thousand times as much.
@@ -404,8 +301,8 @@ fn kept(frame: &Bytes) -> Bytes {
     if frame.len() < KEEP_FROM { Bytes::copy_from_slice(frame) } else { frame.clone() }
 }
 
-/// A frame with its size in front.
-fn push(out: &mut Segments, pieces: Vec<Bytes>) {
+/// Appends a frame with its size in front.
+fn frame_into(out: &mut Segments, pieces: Vec<Bytes>) {
     let size: usize = pieces.iter().map(Bytes::len).sum();
     out.push(Bytes::copy_from_slice(&(size as u32).to_be_bytes()));
     out.extend(pieces);

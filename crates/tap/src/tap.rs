@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use milena_connection::fault::Statistic;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::TapConfig;
@@ -12,6 +13,8 @@ use crate::hub::Hub;
 #[derive(Debug)]
 pub struct Tap {
     address: SocketAddr,
+    /// Gone once the tap stops, so that the end of all tasks can be noticed.
+    hub: Option<Arc<Hub>>,
     stop: watch::Sender<bool>,
     /// Has nothing to say; it ends with the last task.
     alive: mpsc::Receiver<()>,
@@ -65,8 +68,7 @@ impl Tap {
         let (host, port) = (config.host.clone(), config.port);
         let (hub, address) =
             Hub::start(config, queue, stopped, running).map_err(|source| TapError::Listen { host, port, source })?;
-        drop::<Arc<Hub>>(hub);
-        Ok(Self { address, stop, alive })
+        Ok(Self { address, hub: Some(hub), stop, alive })
     }
 
     /// The address that is listened at: what goes into `bootstrap.servers`.
@@ -74,9 +76,15 @@ impl Tap {
         self.address
     }
 
+    /// The fault rules, in their order, with the number of requests that each matched and fired for so far.
+    pub fn fault_statistics(&self) -> Vec<Statistic> {
+        self.hub.as_ref().map_or_else(Vec::new, |hub| hub.fault_statistics())
+    }
+
     /// Stops: closes all listeners and connections. All is closed when this returns.
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
+        self.hub = None;
         while self.alive.recv().await.is_some() {}
     }
 }

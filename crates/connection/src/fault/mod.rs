@@ -1,32 +1,38 @@
 //! Faults on demand: rules that say which requests go wrong, and how.
 //!
-//! Whoever stands where requests come in asks [`Faults::decide`] about each, in the order in which they come, and does
-//! what the [`Action`] says. The same requests in the same order give the same faults: there is no clock and no chance.
+//! A proxy or a broker asks [`Faults::decide`] about each request, in the order in which requests arrive, and does what the
+//! [`Action`] says. Time and randomness are the caller's: the same requests in the same order with the same random numbers
+//! give the same faults.
 //!
 //! ```
-//! use milena_connection::fault::{Action, Asked, Faults};
+//! use milena_connection::fault::{Action, Faults, RequestInfo};
 //! use milena_messages::{ApiKey, ErrorCode};
 //!
 //! let mut faults: Faults = ["fetch@2: error NOT_LEADER_OR_FOLLOWER".parse()?].into_iter().collect();
-//! let fetch = Asked { api: ApiKey::FETCH, version: 13, client_id: Some("letters") };
-//! assert_eq!(faults.decide(&fetch), None);
-//! assert_eq!(faults.decide(&fetch), Some(Action::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER)));
-//! assert_eq!(faults.decide(&fetch), None);
+//! let fetch = RequestInfo { api: ApiKey::FETCH, version: 13, client_id: Some("letters") };
+//! let mut random = || 0;
+//! assert_eq!(faults.decide(&fetch, &mut random), None);
+//! let decision = faults.decide(&fetch, &mut random).unwrap();
+//! assert_eq!(decision.action, Action::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+//! assert_eq!(faults.decide(&fetch, &mut random), None);
+//! let rule = faults.statistics().next().unwrap();
+//! assert_eq!((rule.matched, rule.fired), (3, 1));
 //! # Ok::<(), milena_connection::fault::FaultError>(())
 //! ```
 //!
 //! # Grammar
 //!
 //! ```text
-//! rule    = whom [ "@" which ] ":" action
+//! rule    = target [ "@" which ] ":" action
 //!
-//! whom    = ( "*" | api { "," api } ) { filter }
+//! target  = ( "*" | api { "," api } ) { filter }
 //! api     = a name as Kafka has it, in any case, or a number
 //! filter  = "v" N | "v" N "-" M | "v" N "+"         versions of the API
-//!         | "client=" TEXT                          the client id, as it is
+//!         | "client=" PATTERN                       the client id; * stands for any text
 //!
-//! which   = N | N "-" M | N "+"                     the how-manieth request, counted from 1
-//!         | "/" N                                   every N-th
+//! which   = N | N "-" M | N "+"                     the nth matching request, counted from 1
+//!         | "/" N                                   every Nth matching request
+//!         | P "%"                                   each matching request with this probability
 //!
 //! action  = "error" code                            a name as Kafka has it, in any case, or a number
 //!         | "delay" TIME                            such as 200ms, 1.5s
@@ -34,21 +40,27 @@
 //!         | "cut" [ "after" N [ "bytes" ] ]
 //! ```
 //!
-//! Without `which` a rule is about every request that it is about at all. Each rule counts for itself the requests that
-//! `whom` names, whatever other rules say to them. When several rules fire at one request, the first one counts.
+//! A pattern with spaces, colons, commas or `@` is written in double quotes; `*` is a plain character in them, and `\"` and
+//! `\\` are a quote and a backslash.
+//!
+//! Without `which` a rule fires for every request that it matches. Each rule counts the requests that its target matches,
+//! whatever other rules do to them. When several rules fire for one request, the first one counts.
 //!
 //! | rule | what happens |
 //! |---|---|
-//! | `fetch@3: error NOT_LEADER_OR_FOLLOWER` | the third Fetch is answered with that error for each of its partitions |
-//! | `produce v3-8 client=app: delay 200ms` | answers to those requests come 200 ms later |
-//! | `metadata@2+: drop` | no Metadata but the first is ever answered |
-//! | `*@/100: cut` | the connection ends at every hundredth request |
-//! | `fetch: cut after 1000 bytes` | the connection ends within the answer |
+//! | `fetch@3: error NOT_LEADER_OR_FOLLOWER` | the third Fetch fails with that error for each of its partitions |
+//! | `produce v3-8 client=app*: delay 200ms` | responses come no sooner than 200 ms after those requests |
+//! | `metadata@2+: drop` | only the first Metadata request gets a response |
+//! | `*@/100: cut` | every hundredth request ends its connection |
+//! | `fetch@5%: cut after 1000 bytes` | one Fetch in twenty ends its connection within the response |
+//! | `heartbeat client="my app: 1": drop` | heartbeats of the client `my app: 1` get no response |
 
 mod parse;
+mod pattern;
 mod rule;
 #[cfg(test)]
 mod tests;
 
 pub use parse::FaultError;
-pub use rule::{Action, Asked, Faults, Rule};
+pub use pattern::{Pattern, PatternError, split_unquoted};
+pub use rule::{Action, Decision, Faults, RequestInfo, Rule, Statistic};

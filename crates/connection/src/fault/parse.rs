@@ -1,11 +1,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use milena_messages::{ApiKey, UnknownErrorCode, VersionRange};
+use milena_messages::{ApiKey, ErrorCode, UnknownErrorCode, VersionRange};
 
+use super::pattern::split_unquoted;
 use super::rule::{Action, Rule, Which};
 
-/// A text that is no rule.
+/// Text that is no rule, or a rule that can never do anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fault `{rule}`: {why}")]
 pub struct FaultError {
@@ -22,31 +23,54 @@ impl FromStr for Rule {
 }
 
 fn rule(text: &str) -> Result<Rule, String> {
-    let (whom, action) =
-        text.split_once(':').ok_or("write WHOM: ACTION, as in `fetch@3: error NOT_LEADER_OR_FOLLOWER`")?;
-    let (whom, which) = match whom.split_once('@') {
-        Some((whom, which)) => (whom, self::which(which.trim())?),
-        None => (whom, Which::Range(1, u64::MAX)),
+    let first = split_unquoted(text, |c| c == ':')[0];
+    let action = text.get(first.len() + 1..).ok_or_else(|| match text.matches('"').count() % 2 {
+        1 => "a quote is not closed".to_owned(),
+        _ => "write TARGET: ACTION, as in `fetch@3: error NOT_LEADER_OR_FOLLOWER`".to_owned(),
+    })?;
+    let parts = split_unquoted(first, |c| c == '@');
+    let which = match parts[..] {
+        [_] => Which::Range(1, u64::MAX),
+        [_, which] => self::which(which.trim())?,
+        _ => return Err("`@` can come once; put a client id with `@` in double quotes".to_owned()),
     };
-    let mut words = whom.split_whitespace();
+    let mut words = split_unquoted(parts[0], char::is_whitespace).into_iter().filter(|word| !word.is_empty());
     let apis = match words.next() {
         None => return Err("name an API, or * for all".to_owned()),
         Some("*") => Vec::new(),
         Some(names) => names.split(',').map(api).collect::<Result<_, _>>()?,
     };
-    let mut rule = Rule { apis, versions: VersionRange::ALL, client_id: None, which, action: action_of(action)? };
+    let action = action_of(action)?;
+    let mut rule =
+        Rule { text: text.trim().to_owned(), apis, versions: VersionRange::ALL, client_id: None, which, action };
     for word in words {
         if let Some(client_id) = word.strip_prefix("client=") {
-            rule.client_id = Some(client_id.to_owned());
+            rule.client_id = Some(client_id.parse().map_err(|error| format!("{error}"))?);
         } else if let Some(versions) = word.strip_prefix('v') {
             let (first, last) =
-                range(versions).ok_or_else(|| format!("`{word}` is no versions; write v3, v3-8 or v3+"))?;
+                range(versions).ok_or_else(|| format!("`{word}` is not a version range; write v3, v3-8 or v3+"))?;
             rule.versions = VersionRange::new(first, last);
+            check_versions(&rule.apis, rule.versions, word)?;
         } else {
-            return Err(format!("`{word}` is neither versions, as v3-8, nor client=ID"));
+            return Err(format!("`{word}` is neither versions, such as v3-8, nor client=ID"));
         }
     }
     Ok(rule)
+}
+
+/// Refuses versions that no request can have. APIs without a name may have any version.
+fn check_versions(apis: &[ApiKey], wanted: VersionRange, word: &str) -> Result<(), String> {
+    let overlaps = |api: ApiKey| {
+        let has = api.versions();
+        wanted.min() <= has.max() && has.min() <= wanted.max()
+    };
+    if apis.is_empty() && !ApiKey::all().any(overlaps) {
+        return Err(format!("no API has {word}"));
+    }
+    match apis.iter().find(|api| api.name().is_some() && !overlaps(**api)) {
+        Some(api) => Err(format!("{api} has versions {}, so that {word} never matches", api.versions())),
+        None => Ok(()),
+    }
 }
 
 fn api(name: &str) -> Result<ApiKey, String> {
@@ -54,9 +78,14 @@ fn api(name: &str) -> Result<ApiKey, String> {
 }
 
 fn which(text: &str) -> Result<Which, String> {
-    let wrong = || format!("`@{text}` says not which; write @3, @3-5, @3+ or @/10, counted from 1");
+    let wrong = || format!("`@{text}` is not a count; write @3, @3-5, @3+, @/10 or @5%, counted from 1");
     if let Some(step) = text.strip_prefix('/') {
         return step.parse().ok().filter(|step| *step > 0).map(Which::Every).ok_or_else(wrong);
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent = percent.trim().parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+        // The part of all 2^64 random numbers that fire.
+        return percent.map(|percent| Which::Chance((percent / 100.0 * u64::MAX as f64) as u64)).ok_or_else(wrong);
     }
     range(text).filter(|(first, _)| *first > 0).map(|(first, last)| Which::Range(first, last)).ok_or_else(wrong)
 }
@@ -86,16 +115,19 @@ impl Max for u64 {
 
 fn action_of(text: &str) -> Result<Action, String> {
     match text.split_whitespace().collect::<Vec<_>>()[..] {
-        ["error", code] => code.parse().map(Action::Error).map_err(|error: UnknownErrorCode| error.to_string()),
+        ["error", code] => match code.parse().map_err(|error: UnknownErrorCode| error.to_string())? {
+            ErrorCode::NONE => Err("code 0 (NONE) means success; name an error".to_owned()),
+            code => Ok(Action::Error(code)),
+        },
         ["delay", time] => time_of(time).map(Action::Delay),
         ["drop"] => Ok(Action::Drop),
         ["cut"] => Ok(Action::Cut { after: None }),
         ["cut", "after", bytes] | ["cut", "after", bytes, "bytes"] => match bytes.parse() {
             Ok(bytes) => Ok(Action::Cut { after: Some(bytes) }),
-            Err(_) => Err(format!("`{bytes}` is no number of bytes")),
+            Err(_) => Err(format!("`{bytes}` is not a number of bytes")),
         },
         _ => Err(format!(
-            "`{}` is no action; there are error CODE, delay TIME, drop, and cut [after N bytes]",
+            "`{}` is not an action; there are error CODE, delay TIME, drop, and cut [after N bytes]",
             text.trim()
         )),
     }
@@ -113,5 +145,5 @@ fn time_of(text: &str) -> Result<Duration, String> {
     let time = seconds
         .zip(number.parse::<f64>().ok())
         .and_then(|(unit, number)| Duration::try_from_secs_f64(unit * number).ok());
-    time.ok_or_else(|| format!("`{text}` is no time; write a number with us, ms, s or m, as in 200ms"))
+    time.ok_or_else(|| format!("`{text}` is not a time; write a number with us, ms, s or m, such as 200ms"))
 }

@@ -3,20 +3,22 @@ use std::time::Duration;
 
 use milena_messages::{ApiKey, ErrorCode, VersionRange};
 
+use super::pattern::Pattern;
+
 /// What is done to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// It is answered with this code, and nobody acts on it.
+    /// It fails with this code, and has no other effect.
     Error(ErrorCode),
-    /// It is acted on, and its answer comes so much later.
+    /// It has its effect, and its response comes no sooner than this time after the request arrived.
     Delay(Duration),
-    /// Nobody acts on it, and no answer comes.
+    /// It has no effect, and gets no response.
     Drop,
-    /// Without a number: nobody acts on it, and the connection ends. With one: it is acted on, so many bytes of the answer
-    /// go out, its size in front of them included, and then the connection ends.
+    /// Without a number: it has no effect, and the connection ends. With one: it has its effect, this many bytes of the
+    /// response are sent, its size in front included, and then the connection ends.
     Cut {
-        /// Bytes of the answer.
+        /// Bytes of the response.
         after: Option<u64>,
     },
 }
@@ -33,33 +35,36 @@ impl fmt::Display for Action {
     }
 }
 
-/// What is known of a request.
+/// What rules look at in a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RequestInfo<'a> {
     /// The API.
     pub api: ApiKey,
     /// Its version.
     pub version: i16,
-    /// How the client calls itself.
+    /// The client id; `None` is null.
     pub client_id: Option<&'a str>,
 }
 
-/// One rule: which requests, and what is done to them. Made by [`str::parse`]; the module describes the grammar.
+/// One rule: which requests it matches, and what is done to them. Made by [`str::parse`]; the module describes the grammar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    pub(super) text: String,
     /// Any API when there is none.
     pub(super) apis: Vec<ApiKey>,
     pub(super) versions: VersionRange,
-    pub(super) client_id: Option<String>,
+    pub(super) client_id: Option<Pattern>,
     pub(super) which: Which,
     pub(super) action: Action,
 }
 
-/// Which ones in a row of requests, counted from 1.
+/// Which of the matching requests a rule fires for, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Range(u64, u64),
     Every(u64),
+    /// Random numbers up to this one.
+    Chance(u64),
 }
 
 impl Rule {
@@ -68,27 +73,56 @@ impl Rule {
         self.action
     }
 
-    fn is_about(&self, asked: &Asked<'_>) -> bool {
-        (self.apis.is_empty() || self.apis.contains(&asked.api))
-            && self.versions.contains(asked.version)
-            && self.client_id.as_ref().is_none_or(|client_id| asked.client_id == Some(client_id))
+    /// The APIs that it names; none when it is about all.
+    pub fn apis(&self) -> &[ApiKey] {
+        &self.apis
+    }
+
+    /// The versions that it is about.
+    pub fn versions(&self) -> VersionRange {
+        self.versions
+    }
+
+    fn matches(&self, request: &RequestInfo<'_>) -> bool {
+        (self.apis.is_empty() || self.apis.contains(&request.api))
+            && self.versions.contains(request.version)
+            && self.client_id.as_ref().is_none_or(|pattern| request.client_id.is_some_and(|id| pattern.matches(id)))
     }
 }
 
-impl Which {
-    fn has(self, nth: u64) -> bool {
-        match self {
-            Self::Range(first, last) => (first..=last).contains(&nth),
-            Self::Every(step) => nth % step == 0,
-        }
+impl fmt::Display for Rule {
+    /// As it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
 /// Rules with their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Each with the number of requests that it was about.
-    rules: Vec<(Rule, u64)>,
+    rules: Vec<Statistic>,
+}
+
+/// A rule and what it met so far.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Statistic {
+    /// The rule.
+    pub rule: Rule,
+    /// Requests that its target matched.
+    pub matched: u64,
+    /// Requests for which it was the rule that fired.
+    pub fired: u64,
+}
+
+/// That something is done to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// What.
+    pub action: Action,
+    /// The rule that says so, by its position.
+    pub rule: usize,
 }
 
 impl Faults {
@@ -97,24 +131,39 @@ impl Faults {
         self.rules.is_empty()
     }
 
-    /// What is done to a request; `None` when it is left alone. Every request has to be asked about, and once only: this
-    /// counts.
-    pub fn decide(&mut self, asked: &Asked<'_>) -> Option<Action> {
-        let mut action = None;
-        for (rule, count) in &mut self.rules {
-            if rule.is_about(asked) {
-                *count = count.saturating_add(1);
-                if rule.which.has(*count) {
-                    action = action.or(Some(rule.action));
-                }
+    /// What is done to a request; `None` when nothing is. Every request has to be passed once, in order: this counts.
+    ///
+    /// `random` gives evenly distributed numbers, and is called once for each matching rule with a probability.
+    pub fn decide(&mut self, request: &RequestInfo<'_>, random: &mut dyn FnMut() -> u64) -> Option<Decision> {
+        let mut decision: Option<Decision> = None;
+        for (position, Statistic { rule, matched, .. }) in self.rules.iter_mut().enumerate() {
+            if !rule.matches(request) {
+                continue;
+            }
+            *matched = matched.saturating_add(1);
+            let fires = match rule.which {
+                Which::Range(first, last) => (first..=last).contains(matched),
+                Which::Every(step) => *matched % step == 0,
+                Which::Chance(most) => random() <= most,
+            };
+            if fires && decision.is_none() {
+                decision = Some(Decision { action: rule.action, rule: position });
             }
         }
-        action
+        if let Some(Decision { rule, .. }) = decision {
+            self.rules[rule].fired = self.rules[rule].fired.saturating_add(1);
+        }
+        decision
+    }
+
+    /// The rules, in their order, with their counts.
+    pub fn statistics(&self) -> impl Iterator<Item = &Statistic> {
+        self.rules.iter()
     }
 }
 
 impl FromIterator<Rule> for Faults {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
-        Self { rules: rules.into_iter().map(|rule| (rule, 0)).collect() }
+        Self { rules: rules.into_iter().map(|rule| Statistic { rule, matched: 0, fired: 0 }).collect() }
     }
 }

@@ -2,20 +2,22 @@ use std::time::Duration;
 
 use milena_messages::{ApiKey, ErrorCode};
 
-use super::{Action, Asked, Faults, Rule};
+use super::{Action, Faults, Pattern, RequestInfo, Rule, split_unquoted};
 
 fn faults(rules: &[&str]) -> Faults {
     rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect()
 }
 
-fn asked(api: ApiKey, version: i16, client_id: Option<&str>) -> Asked<'_> {
-    Asked { api, version, client_id }
+/// What happens to a request.
+fn decide(faults: &mut Faults, api: ApiKey, version: i16, client_id: Option<&str>) -> Option<Action> {
+    let request = RequestInfo { api, version, client_id };
+    faults.decide(&request, &mut || 0).map(|decision| decision.action)
 }
 
 /// The numbers of the requests, from 1, at which something happens among the first twelve.
 fn fires(rule: &str) -> Vec<usize> {
     let mut faults = faults(&[rule]);
-    (1..=12).filter(|_| faults.decide(&asked(ApiKey::FETCH, 13, None)).is_some()).collect()
+    (1..=12).filter(|_| decide(&mut faults, ApiKey::FETCH, 13, None).is_some()).collect()
 }
 
 #[test]
@@ -29,9 +31,9 @@ fn requests_are_counted_from_one() {
 }
 
 #[test]
-fn a_rule_counts_only_what_it_is_about() {
+fn a_rule_counts_only_what_it_matches() {
     let mut faults = faults(&["produce,fetch v3-8 client=app@2: drop"]);
-    let mut decide = |api, version, client_id| faults.decide(&asked(api, version, client_id));
+    let mut decide = |api, version, client_id| decide(&mut faults, api, version, client_id);
     assert_eq!(decide(ApiKey::FETCH, 3, Some("app")), None);
     assert_eq!(decide(ApiKey::FETCH, 9, Some("app")), None);
     assert_eq!(decide(ApiKey::FETCH, 8, Some("other")), None);
@@ -44,7 +46,7 @@ fn a_rule_counts_only_what_it_is_about() {
 #[test]
 fn the_first_rule_that_fires_counts_and_all_of_them_count_on() {
     let mut faults = faults(&["fetch@2: cut", "*: delay 1s", "fetch@3: drop"]);
-    let mut decide = || faults.decide(&asked(ApiKey::FETCH, 0, None));
+    let mut decide = || decide(&mut faults, ApiKey::FETCH, 0, None);
     assert_eq!(decide(), Some(Action::Delay(Duration::from_secs(1))));
     assert_eq!(decide(), Some(Action::Cut { after: None }));
     assert_eq!(decide(), Some(Action::Delay(Duration::from_secs(1))));
@@ -70,10 +72,10 @@ fn actions_are_read_and_written_alike() {
 }
 
 #[test]
-fn what_is_no_rule_is_refused_with_what_to_write() {
+fn text_that_is_no_rule_is_refused_with_what_to_write() {
     for (text, why) in [
-        ("", "write WHOM: ACTION"),
-        ("fetch", "write WHOM: ACTION"),
+        ("", "write TARGET: ACTION"),
+        ("fetch", "write TARGET: ACTION"),
         (": drop", "name an API"),
         ("fletch: drop", "no API is named `fletch`"),
         ("fetch,: drop", "no API is named ``"),
@@ -82,19 +84,80 @@ fn what_is_no_rule_is_refused_with_what_to_write() {
         ("fetch@5-3: drop", "counted from 1"),
         ("fetch@/0: drop", "counted from 1"),
         ("fetch@-1: drop", "counted from 1"),
-        ("fetch v: drop", "is no versions"),
+        ("fetch v: drop", "is not a version range"),
         ("fetch topic=a: drop", "neither versions"),
-        ("fetch: explode", "is no action"),
-        ("fetch: error", "is no action"),
+        ("fetch: explode", "is not an action"),
+        ("fetch: error", "is not an action"),
+        ("fetch: error NONE", "means success"),
+        ("fetch: error 0", "means success"),
+        ("fetch v99: drop", "Fetch has versions 0-18, so that v99 never matches"),
+        ("fetch,produce v17+: drop", "Produce has versions 0-13, so that v17+ never matches"),
+        ("* v99: drop", "no API has v99"),
+        ("fetch@0%: drop", "counted from 1"),
+        ("fetch@101%: drop", "counted from 1"),
+        ("fetch@NaN%: drop", "counted from 1"),
+        ("fetch client=\"app: drop", "a quote is not closed"),
+        ("fetch client=a@b: drop", "is not a count"),
+        ("fetch client=a@b@1: drop", "put a client id with `@` in double quotes"),
         ("fetch: error NO_SUCH_CODE", "no error code is named `NO_SUCH_CODE`"),
-        ("fetch: delay 200", "is no time"),
-        ("fetch: delay -1s", "is no time"),
-        ("fetch: delay 1e300s", "is no time"),
-        ("fetch: cut after some bytes", "is no number of bytes"),
+        ("fetch: delay 200", "is not a time"),
+        ("fetch: delay -1s", "is not a time"),
+        ("fetch: delay 1e300s", "is not a time"),
+        ("fetch: cut after some bytes", "is not a number of bytes"),
     ] {
         let error = text.parse::<Rule>().unwrap_err().to_string();
         assert!(error.starts_with(&format!("fault `{text}`: ")) && error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn client_ids_are_patterns_and_quotes_let_them_hold_anything() {
+    for (rule, client_id, fires) in [
+        ("fetch client=app*: drop", "app-1", true),
+        ("fetch client=app*: drop", "app", true),
+        ("fetch client=app*: drop", "my app", false),
+        ("fetch client=*app*1: drop", "my app-1", true),
+        ("fetch client=a*a: drop", "a", false),
+        (r#"fetch client="my app: 1": drop"#, "my app: 1", true),
+        (r#"fetch client="my app: 1" v4+: drop"#, "my app: 1", true),
+        (r#"fetch client="user@host": drop"#, "user@host", true),
+        (r#"fetch client="app*": drop"#, "app-1", false),
+        (r#"fetch client="app*": drop"#, "app*", true),
+        (r#"fetch client="app: "*: drop"#, "app: 7", true),
+        (r#"fetch client="say \"hi\\": drop"#, r#"say "hi\"#, true),
+    ] {
+        let mut faults = faults(&[rule]);
+        assert_eq!(decide(&mut faults, ApiKey::FETCH, 13, Some(client_id)).is_some(), fires, "{rule} {client_id}");
+        assert_eq!(decide(&mut faults, ApiKey::FETCH, 13, None), None, "a null client id matches no pattern");
+    }
+    assert_eq!(
+        faults(&["fetch client=app*: drop"]).statistics().next().unwrap().rule.to_string(),
+        "fetch client=app*: drop"
+    );
+    assert!("a\"b".parse::<Pattern>().is_err());
+    assert_eq!(split_unquoted(r#"a,"b,c",,d"#, |c| c == ','), ["a", r#""b,c""#, "", "d"]);
+}
+
+#[test]
+fn a_probability_is_that_part_of_the_random_numbers() {
+    let mut faults = faults(&["fetch@25%: drop"]);
+    let request = RequestInfo { api: ApiKey::FETCH, version: 0, client_id: None };
+    let mut fires = |random: u64| faults.decide(&request, &mut || random).is_some();
+    assert!(fires(0) && fires(1 << 61) && fires((1 << 62) - 1000));
+    assert!(!fires((1 << 62) + 1000) && !fires(u64::MAX));
+    let statistic = faults.statistics().next().unwrap();
+    assert_eq!((statistic.matched, statistic.fired), (5, 3));
+    assert_eq!(self::faults(&["fetch@100%: drop"]).decide(&request, &mut || u64::MAX).map(|found| found.rule), Some(0));
+}
+
+#[test]
+fn a_rule_that_another_forestalls_has_matched_and_not_fired() {
+    let mut faults = faults(&["*@2+: drop", "fetch: cut", "produce: cut"]);
+    for _ in 0..3 {
+        decide(&mut faults, ApiKey::FETCH, 0, None);
+    }
+    let counts: Vec<_> = faults.statistics().map(|rule| (rule.matched, rule.fired)).collect();
+    assert_eq!(counts, [(3, 2), (3, 1), (0, 0)]);
 }
 
 /// The first block of text in a page.
@@ -117,5 +180,5 @@ fn the_page_about_faults_has_the_grammar_of_the_module_and_rules_that_can_be_rea
             rules += 1;
         }
     }
-    assert_eq!(rules, 10);
+    assert_eq!(rules, 12);
 }
