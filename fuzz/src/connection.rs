@@ -46,7 +46,7 @@ fn serve(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
         loop {
             match server.poll() {
                 Ok(Some(request)) => {
-                    assert!(request.body.len() + 8 <= request.frame_size && request.frame_size <= MAX_FRAME);
+                    assert!(request.body.len() + 8 <= request.frame_size() && request.frame_size() <= MAX_FRAME);
                     let _ = request.decode::<MetadataRequest>();
                     let _ = request.decode::<FetchRequest>();
                     seen.push(format!("{request:?}"));
@@ -128,7 +128,7 @@ pub fn headers(data: &[u8]) {
     assert_eq!((header.request_api_key, header.request_api_version), (request.api_key, request.api_version));
     assert_eq!((header.correlation_id, header.client_id), (request.correlation_id, request.client_id.clone()));
     assert_eq!(reader.rest(), request.body);
-    assert_eq!(request.frame_size, data.len());
+    assert_eq!(request.frame_size(), data.len());
 
     let trip = Trip { body: request.body, version: request.api_version, correlation_id: request.correlation_id };
     let known = visit_request(request.api_key, trip);

@@ -179,7 +179,7 @@ impl Connection {
 
     /// Handles a request and sends the response. False when the client has gone or the broker stops.
     async fn respond(&mut self, request: &IncomingRequest) -> Result<bool, Ended> {
-        tracing::trace!(api = %request.api_key, version = request.api_version, size = request.frame_size, "request");
+        tracing::trace!(api = %request.api_key, version = request.api_version, size = request.frame_size(), "request");
         let state = self.state.clone();
         let mut work = std::pin::pin!(work::process(&state, request));
         let mut ahead = 0;

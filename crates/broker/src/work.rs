@@ -61,12 +61,12 @@ pub(crate) async fn process(state: &Arc<State>, request: &IncomingRequest) -> Re
         return Ok(outcome);
     }
     let (owner, request) = (state.clone(), request.clone());
-    let finish = move || handler::finish(&owner, &request, &waiting, &mut Cost::full(request.frame_size));
+    let finish = move || handler::finish(&owner, &request, &waiting, &mut Cost::full(request.frame_size()));
     Ok(state.workers.run(finish).await??)
 }
 
 async fn handle(state: &Arc<State>, request: &IncomingRequest) -> Result<Outcome<Frame>, Failed> {
-    if request.frame_size <= QUICK {
+    if request.frame_size() <= QUICK {
         let mut cost = Cost::quick();
         let outcome = handler::handle(state, request, &mut cost)?;
         if !cost.needs_full() {
@@ -74,7 +74,7 @@ async fn handle(state: &Arc<State>, request: &IncomingRequest) -> Result<Outcome
         }
     }
     let (owner, request) = (state.clone(), request.clone());
-    let handle = move || handler::handle(&owner, &request, &mut Cost::full(request.frame_size));
+    let handle = move || handler::handle(&owner, &request, &mut Cost::full(request.frame_size()));
     Ok(state.workers.run(handle).await??)
 }
 

@@ -3,9 +3,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use milena_connection::FrameBuffer;
+use milena_connection::{FrameBuffer, api_versions_response_version};
 
-use milena_messages::{ApiKey, ErrorCode, Message as _, RequestHeader};
+use milena_messages::{ApiKey, Message as _, RequestHeader};
 use milena_wire::Reader;
 
 /// Sees every frame that a client sends and receives, on every connection, in the order of the wire.
@@ -96,10 +96,11 @@ impl Tap {
                 continue;
             }
             let body = reader.rest();
-            let refused = api_key == ApiKey::API_VERSIONS
-                && body.first_chunk().map(|code| ErrorCode(i16::from_be_bytes(*code)))
-                    == Some(ErrorCode::UNSUPPORTED_VERSION);
-            self.tell(FrameDirection::Received, api_key, if refused { 0 } else { version }, id, size, body);
+            let version = match api_key {
+                ApiKey::API_VERSIONS => api_versions_response_version(&body, version),
+                _ => version,
+            };
+            self.tell(FrameDirection::Received, api_key, version, id, size, body);
         }
     }
 

@@ -9,8 +9,8 @@ use milena_wire::Reader;
 
 use crate::error::{ConnectionError, Result};
 use crate::frame::{DEFAULT_MAX_FRAME, FrameBuffer};
-use crate::header::{frame_request, named, skip_response_header_tags};
-use crate::versions::ApiVersions;
+use crate::header::{frame_request, named, read_request_header, read_response_header, with_size};
+use crate::versions::{ApiVersions, api_versions_response_version};
 
 /// How a client presents itself, and what it takes.
 #[derive(Clone, Debug)]
@@ -89,6 +89,8 @@ pub struct IncomingResponse {
     pub api_version: i16,
     /// The body without its header.
     pub body: Bytes,
+    /// The whole frame without its size, header and body, as it came: for proxies.
+    pub frame: Bytes,
 }
 
 impl IncomingResponse {
@@ -174,6 +176,29 @@ impl ClientConnection {
         self.enqueue(request, version, deadline, Purpose::Caller)
     }
 
+    /// Sends a frame that was made elsewhere, given without its size, and gives the correlation id that it carries. The
+    /// bytes go out as they are: the id stays, and a request that is in flight should not have the same one.
+    ///
+    /// `expects_response` is false for a Produce with acks = 0, which gets no response.
+    ///
+    /// # Errors
+    /// A frame whose header cannot be read. Nothing is sent then.
+    pub fn send_raw(&mut self, frame: &[u8], expects_response: bool, deadline: Option<Duration>) -> Result<i32> {
+        let whole = with_size(frame)?;
+        let (header, _) = read_request_header(whole.slice(4..))?;
+        self.output.push(whole);
+        if expects_response {
+            self.waiting.push_back(Waiting {
+                correlation_id: header.correlation_id,
+                api: header.request_api_key,
+                version: header.request_api_version,
+                deadline,
+                purpose: Purpose::Caller,
+            });
+        }
+        Ok(header.correlation_id)
+    }
+
     fn enqueue<R: Request>(
         &mut self,
         request: &R,
@@ -253,10 +278,9 @@ impl ClientConnection {
     }
 
     fn frame(&mut self, frame: Bytes) -> Result<Option<ClientEvent>> {
-        let mut reader = Reader::new(frame);
-        let found = reader
+        let found = Reader::new(frame.clone())
             .i32()
-            .map_err(|error| ConnectionError::Decode { what: "the header of an answer".to_owned(), error })?;
+            .map_err(|error| ConnectionError::Decode { what: "the header of a response".to_owned(), error })?;
         let waiting = match self.waiting.front() {
             Some(next) if next.correlation_id == found => self.waiting.pop_front(),
             _ => None,
@@ -266,8 +290,8 @@ impl ClientConnection {
             return Err(ConnectionError::CorrelationId { expected, found });
         };
         let (api_key, api_version) = (waiting.api, waiting.version);
-        skip_response_header_tags(&mut reader, api_key, api_version)?;
-        let answer = IncomingResponse { correlation_id: found, api_key, api_version, body: reader.rest() };
+        let (_, body) = read_response_header(frame.clone(), api_key, api_version)?;
+        let answer = IncomingResponse { correlation_id: found, api_key, api_version, body, frame };
         match waiting.purpose {
             Purpose::Caller => Ok(Some(ClientEvent::Response(answer))),
             Purpose::Cancelled => Ok(None),
@@ -276,12 +300,7 @@ impl ClientConnection {
     }
 
     fn negotiated(&mut self, answer: &IncomingResponse, deadline: Option<Duration>) -> Result<Option<ClientEvent>> {
-        // A refusal comes in the form of version 0, whatever was asked; its first field is the error code in both forms.
-        let refused = answer.body.first_chunk().map(|code| i16::from_be_bytes(*code));
-        let version = match refused {
-            Some(code) if ErrorCode(code) == ErrorCode::UNSUPPORTED_VERSION => 0,
-            _ => answer.api_version,
-        };
+        let version = api_versions_response_version(&answer.body, answer.api_version);
         let response = ApiVersionsResponse::from_bytes(answer.body.clone(), version)
             .map_err(|error| decode_error(answer, error))?;
         let versions = ApiVersions::from(&response);

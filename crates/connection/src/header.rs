@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use milena_messages::{ApiKey, ByteString, Message, Request, RequestHeader, Response, ResponseHeader, Struct as _};
 use milena_wire::{Error, Reader, Writer};
 
@@ -11,7 +11,7 @@ pub(crate) fn named(api: ApiKey, version: i16) -> String {
     format!("{api} version {version}")
 }
 
-/// A whole frame of a request: size, header, body. In segments to write one behind the other; records are not copied.
+/// A whole request frame: size, header, body. In segments to write one after the other; records are not copied.
 ///
 /// # Errors
 /// A value that the version cannot carry.
@@ -32,7 +32,62 @@ pub fn frame_request<R: Request>(
         .map_err(|error| ConnectionError::Encode { what: named(R::API_KEY, version), error })
 }
 
-/// A whole frame of a response: size, header, body. In segments to write one behind the other; records are not copied.
+/// A whole request frame in one piece, for a single write: size, header, body.
+///
+/// ```
+/// use milena_connection::request_frame;
+/// use milena_messages::ApiVersionsRequest;
+///
+/// let frame = request_frame(&ApiVersionsRequest::default(), 0, 1, None)?;
+/// assert_eq!(frame[..], *b"\0\0\0\x0a\0\x12\0\0\0\0\0\x01\xff\xff");
+/// # Ok::<(), milena_connection::ConnectionError>(())
+/// ```
+///
+/// # Errors
+/// As [`frame_request`].
+pub fn request_frame<R: Request>(
+    request: &R,
+    version: i16,
+    correlation_id: i32,
+    client_id: Option<&ByteString>,
+) -> Result<Bytes> {
+    frame_request(request, version, correlation_id, client_id).map(joined)
+}
+
+/// A whole response frame in one piece, for a single write: size, header, body.
+///
+/// # Errors
+/// As [`frame_response`].
+pub fn response_frame<R: Response>(response: &R, version: i16, correlation_id: i32) -> Result<Bytes> {
+    frame_response(response, version, correlation_id).map(joined)
+}
+
+/// A frame that was made elsewhere, with its size before it, in one piece for a single write.
+///
+/// # Errors
+/// More bytes than an int32 counts.
+pub fn with_size(frame: &[u8]) -> Result<Bytes> {
+    let size = i32::try_from(frame.len()).map_err(|_| too_large(frame.len()))?;
+    let mut whole = BytesMut::with_capacity(4 + frame.len());
+    whole.extend_from_slice(&size.to_be_bytes());
+    whole.extend_from_slice(frame);
+    Ok(whole.freeze())
+}
+
+fn too_large(size: usize) -> ConnectionError {
+    let error = Error::invalid(format!("a frame of {size} bytes does not fit an int32"));
+    ConnectionError::Encode { what: "a frame".to_owned(), error }
+}
+
+/// Segments as one piece, without a copy when there is only one.
+fn joined(segments: Vec<Bytes>) -> Bytes {
+    match <[Bytes; 1]>::try_from(segments) {
+        Ok([whole]) => whole,
+        Err(segments) => segments.concat().into(),
+    }
+}
+
+/// A whole response frame: size, header, body. In segments to write one after the other; records are not copied.
 ///
 /// # Errors
 /// A value that the version cannot carry.
@@ -53,8 +108,8 @@ fn frame<H: Message, B: Message>(header: &H, header_version: i16, body: &B, vers
     Ok(writer.into_segments())
 }
 
-/// The header of a request and the body behind it, out of a frame without its size. The key and version may be unknown:
-/// the header is then taken in its newest form.
+/// Splits a request frame, without its size, into header and body. The key and version may be unknown: the header is then
+/// read in its newest form.
 ///
 /// # Errors
 /// The frame is too short for its header, or the header is not what the protocol says.
@@ -69,13 +124,19 @@ pub fn read_request_header(frame: Bytes) -> Result<(RequestHeader, Bytes)> {
     Ok((header, reader.rest()))
 }
 
-/// Reads the tagged fields behind the correlation id of a response.
-pub(crate) fn skip_response_header_tags(reader: &mut Reader, api: ApiKey, version: i16) -> Result<()> {
-    if api.response_header_version(version) >= 1 {
-        reader.unknown_tags(true).map_err(|error| ConnectionError::Decode {
-            what: format!("the header of an answer to {}", named(api, version)),
-            error,
-        })?;
-    }
-    Ok(())
+/// Splits a response frame, without its size, into header and body. A response does not name its API and version: they are
+/// those of the request with the same correlation id.
+///
+/// A refused ApiVersions has its body in version 0 whatever version was asked: see
+/// [`api_versions_response_version`](crate::api_versions_response_version).
+///
+/// # Errors
+/// The frame is too short for its header, or the header is not what the protocol says.
+pub fn read_response_header(frame: Bytes, api: ApiKey, version: i16) -> Result<(ResponseHeader, Bytes)> {
+    let mut reader = Reader::new(frame);
+    let header = ResponseHeader::read(&mut reader, api.response_header_version(version)).map_err(|error| {
+        let what = format!("the header of a response to {}", named(api, version));
+        ConnectionError::Decode { what, error: error.within(ResponseHeader::NAME) }
+    })?;
+    Ok((header, reader.rest()))
 }

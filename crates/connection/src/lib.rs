@@ -52,6 +52,8 @@ pub use client::{ClientConnection, ClientConnectionConfig, ClientEvent, Incoming
 pub use error::{ConnectionError, Result};
 pub use foreign::Foreign;
 pub use frame::{DEFAULT_MAX_FRAME, FrameBuffer};
-pub use header::{frame_request, frame_response, read_request_header};
+pub use header::{
+    frame_request, frame_response, read_request_header, read_response_header, request_frame, response_frame, with_size,
+};
 pub use server::{IncomingRequest, ServerConnection, ServerConnectionConfig};
-pub use versions::ApiVersions;
+pub use versions::{ApiVersions, api_versions_response_version, refuse_api_versions};

@@ -1,13 +1,12 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use milena_messages::api_versions::response::ApiVersion;
-use milena_messages::{ApiKey, ApiVersionsResponse, ByteString, ErrorCode, Request, Response, VersionRange};
+use milena_messages::{ApiKey, ByteString, Request, Response, VersionRange};
 
 use crate::error::{ConnectionError, Result};
 use crate::frame::{DEFAULT_MAX_FRAME, FrameBuffer};
 use crate::header::{frame_response, named, read_request_header};
-use crate::versions::ApiVersions;
+use crate::versions::{ApiVersions, refuse_api_versions};
 
 /// What a server takes.
 #[derive(Clone, Debug)]
@@ -44,12 +43,17 @@ pub struct IncomingRequest {
     pub client_id: Option<ByteString>,
     /// The body without its header.
     pub body: Bytes,
-    /// Bytes of the whole frame without its size: header and body.
-    pub frame_size: usize,
+    /// The whole frame without its size, header and body, as it came: for proxies, and for tests of clients.
+    pub frame: Bytes,
     ticket: u64,
 }
 
 impl IncomingRequest {
+    /// Bytes of the frame without its size.
+    pub fn frame_size(&self) -> usize {
+        self.frame.len()
+    }
+
     /// Reads the body as a request of type `R`. Bytes behind it do not matter, as in Kafka: real clients send some.
     ///
     /// # Errors
@@ -118,15 +122,14 @@ impl ServerConnection {
     /// The client misbehaved or asked for what is not served; the connection has to be closed.
     pub fn poll(&mut self) -> Result<Option<IncomingRequest>> {
         while let Some(frame) = self.frames.next_frame()? {
-            let frame_size = frame.len();
-            let (header, body) = read_request_header(frame)?;
+            let (header, body) = read_request_header(frame.clone())?;
             let request = IncomingRequest {
                 api_key: header.request_api_key,
                 api_version: header.request_api_version,
                 correlation_id: header.correlation_id,
                 client_id: header.client_id,
                 body,
-                frame_size,
+                frame,
                 ticket: self.first_ticket + self.slots.len() as u64,
             };
             let Some(served) = &self.config.served else {
@@ -143,25 +146,9 @@ impl ServerConnection {
                 return Err(ConnectionError::NotServed { api, version, served: versions });
             }
             self.slots.push_back(None);
-            self.refuse_version(&request, versions)?;
+            self.fill(&request, vec![refuse_api_versions(request.correlation_id, versions)?])?;
         }
         Ok(None)
-    }
-
-    fn refuse_version(&mut self, request: &IncomingRequest, served: VersionRange) -> Result<()> {
-        let entry = ApiVersion {
-            api_key: ApiKey::API_VERSIONS,
-            min_version: served.min(),
-            max_version: served.max(),
-            ..Default::default()
-        };
-        let response = ApiVersionsResponse {
-            error_code: ErrorCode::UNSUPPORTED_VERSION,
-            api_keys: if served.is_empty() { Vec::new() } else { vec![entry] },
-            ..Default::default()
-        };
-        let frame = frame_response(&response, 0, request.correlation_id)?;
-        self.fill(request, frame)
     }
 
     /// Answers a request.

@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use milena_messages::api_versions::response::ApiVersion;
-use milena_messages::{ApiKey, ApiVersionsResponse, Request, VersionRange};
+use milena_messages::{ApiKey, ApiVersionsResponse, ErrorCode, Request, VersionRange};
 
 use crate::error::{ConnectionError, Result};
+use crate::header::response_frame;
 
 /// What a broker speaks: for each API a range of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,42 @@ impl ApiVersions {
     /// As [`ApiVersions::pick`].
     pub fn pick_for<R: Request>(&self) -> Result<i16> {
         self.pick(R::API_KEY)
+    }
+}
+
+/// The response, as a whole frame, to ApiVersions at a version that is not served: it has the form of version 0, error 35
+/// and, if there is one, the range that is served, so that the client can ask again (KIP-511).
+///
+/// # Errors
+/// None that is known: the result is that of every function that makes a frame.
+pub fn refuse_api_versions(correlation_id: i32, served: VersionRange) -> Result<Bytes> {
+    let entry = ApiVersion {
+        api_key: ApiKey::API_VERSIONS,
+        min_version: served.min(),
+        max_version: served.max(),
+        ..Default::default()
+    };
+    let response = ApiVersionsResponse {
+        error_code: ErrorCode::UNSUPPORTED_VERSION,
+        api_keys: if served.is_empty() { Vec::new() } else { vec![entry] },
+        ..Default::default()
+    };
+    response_frame(&response, 0, correlation_id)
+}
+
+/// The version in which the body of an ApiVersions response is written: the one that was asked for, but 0 when the broker
+/// refused it with error 35 (KIP-511). The error code comes first in every version.
+///
+/// ```
+/// use milena_connection::api_versions_response_version;
+///
+/// assert_eq!(api_versions_response_version(&[0, 35, 0, 0, 0, 0], 4), 0);
+/// assert_eq!(api_versions_response_version(&[0, 0, 1, 0, 0, 0, 0, 0], 4), 4);
+/// ```
+pub fn api_versions_response_version(body: &[u8], asked: i16) -> i16 {
+    match body.first_chunk().map(|code| ErrorCode(i16::from_be_bytes(*code))) {
+        Some(ErrorCode::UNSUPPORTED_VERSION) => 0,
+        _ => asked,
     }
 }
 

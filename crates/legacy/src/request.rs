@@ -1,5 +1,5 @@
-use bytes::{Bytes, BytesMut};
-use milena_connection::{ConnectionError, frame_request};
+use bytes::Bytes;
+use milena_connection::{ConnectionError, request_frame};
 use milena_messages::fetch::request::{FetchPartition, FetchTopic};
 use milena_messages::list_offsets::request::{ListOffsetsPartition, ListOffsetsTopic};
 use milena_messages::metadata::request::MetadataRequestTopic;
@@ -23,17 +23,9 @@ const CONSUMER: i32 = -1;
 
 fn frame<R: Request>(client_id: &str, correlation_id: i32, request: &R, version: i16) -> Result<Bytes> {
     let client_id = ByteString::from(client_id);
-    let segments = frame_request(request, version, correlation_id, Some(&client_id)).map_err(|error| match error {
+    request_frame(request, version, correlation_id, Some(&client_id)).map_err(|error| match error {
         ConnectionError::Encode { error, .. } => error,
         other => Error::invalid(other.to_string()),
-    })?;
-    Ok(match <[Bytes; 1]>::try_from(segments) {
-        Ok([whole]) => whole,
-        Err(segments) => {
-            let mut whole = BytesMut::with_capacity(segments.iter().map(Bytes::len).sum());
-            segments.iter().for_each(|segment| whole.extend_from_slice(segment));
-            whole.freeze()
-        }
     })
 }
 

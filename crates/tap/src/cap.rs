@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use bytes::Bytes;
-use milena_connection::frame_response;
-use milena_messages::api_versions::response::ApiVersion;
-use milena_messages::{ApiKey, ApiVersionsResponse, ErrorCode};
+use milena_connection::refuse_api_versions;
+use milena_messages::{ApiKey, ErrorCode, VersionRange};
 use milena_wire::varint;
 
 use crate::header::{i16_at, i32_at, tags_end};
@@ -70,12 +69,9 @@ impl Caps {
     /// What a broker answers to ApiVersions at a version that it does not have (KIP-511), without its size.
     pub(crate) fn refusal(&self, correlation_id: i32) -> Option<Vec<Bytes>> {
         let max_version = *self.0.get(&ApiKey::API_VERSIONS)?;
-        let own = ApiVersion { api_key: ApiKey::API_VERSIONS, max_version, ..Default::default() };
-        let api_keys = if max_version < 0 { Vec::new() } else { vec![own] };
-        let response =
-            ApiVersionsResponse { error_code: ErrorCode::UNSUPPORTED_VERSION, api_keys, ..Default::default() };
-        let frame = frame_response(&response, 0, correlation_id).ok()?.concat();
-        Some(vec![Bytes::from(frame).slice(4..)])
+        let known = if max_version < 0 { VersionRange::NONE } else { VersionRange::new(0, max_version) };
+        let frame = refuse_api_versions(correlation_id, known).ok()?;
+        Some(vec![frame.slice(4..)])
     }
 
     /// The answer to ApiVersions with lower versions. `None` when nothing changes, or it cannot be read.
@@ -123,6 +119,9 @@ impl Caps {
 #[cfg(test)]
 mod tests {
     use milena_messages::{Message, VersionRange};
+
+    use milena_messages::ApiVersionsResponse;
+    use milena_messages::api_versions::response::ApiVersion;
 
     use super::*;
 
