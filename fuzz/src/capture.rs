@@ -40,7 +40,7 @@ fn events(input: impl Read, options: CaptureOptions) -> Vec<String> {
                     assert_eq!(scanned.is_ok(), frame.json().is_ok(), "{scanned:?}");
                 }
                 let mut json = Vec::new();
-                exchange.write_json(&mut json);
+                exchange.write_json(&captured.facts, &mut json);
                 serde_json::from_slice::<serde_json::Value>(&json).expect("JSON of an exchange is JSON");
                 seen.push(String::from_utf8(json).expect("JSON is text"));
             }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use milena::wire::MAX_STRING_BYTES;
 use milena_inspect::blob::{self, Kind};
-use milena_inspect::conversation::{Bounds, Conversation, Direction, Exchange};
+use milena_inspect::conversation::{Bounds, Conversation, Direction, Exchange, FactReader};
 use milena_inspect::stream::{Assume, Reading, read};
 use milena_inspect::text::{Form, parse};
 use milena_inspect::topic::{self, Content};
@@ -41,12 +41,14 @@ pub fn inspect_stream(data: &[u8]) {
 
 /// Frames of a connection in any order: each comes out once, and no more are kept than the bounds say.
 pub fn inspect_conversation(data: &[u8]) {
-    let bounds = Bounds { requests: 4, bytes: 200 };
+    let bounds = Bounds { requests: 4, bytes: 200, late_requests: 2 };
     let mut conversation = Conversation::with_bounds(bounds);
     let (mut fed, mut given) = (0, 0);
+    let mut facts = FactReader::default();
     let mut count = |exchange: &Exchange| {
         given += exchange.request.iter().chain(&exchange.response).count();
-        let _ = (exchange.request_json(), exchange.response_json(), exchange.error_codes(), exchange.topic_names());
+        let _ = (exchange.request_json(), exchange.response_json(), facts.read(exchange));
+        exchange.write_json(&facts.read(exchange), &mut Vec::new());
         exchange.remarks.iter().for_each(|remark| assert!(!remark.to_string().is_empty()));
     };
     let mut rest = data;
@@ -56,7 +58,7 @@ pub fn inspect_conversation(data: &[u8]) {
         let exchange = conversation.feed(direction, Duration::from_micros(fed), Bytes::copy_from_slice(frame));
         exchange.iter().for_each(&mut count);
         fed += 1;
-        assert!(conversation.waiting().len() <= bounds.requests);
+        assert!(conversation.waiting().count() <= bounds.requests);
         rest = behind;
     }
     conversation.finish().iter().for_each(&mut count);

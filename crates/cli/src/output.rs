@@ -1,4 +1,5 @@
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -66,6 +67,25 @@ pub(crate) fn size(bytes: usize) -> String {
         1 => "1 byte".to_owned(),
         _ => format!("{bytes} bytes"),
     }
+}
+
+/// Whether `--wide` was given: nothing is cut to fit a terminal.
+static WIDE: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is cut to fit a terminal, if `wide` says so.
+pub(crate) fn set_wide(wide: bool) {
+    WIDE.store(wide, Ordering::Relaxed);
+}
+
+/// Characters of a line, where text is cut to fit: `None` when stdout is no terminal, or with `--wide`.
+pub(crate) fn line_width() -> Option<usize> {
+    let width = terminal_width();
+    (width < usize::MAX && !WIDE.load(Ordering::Relaxed)).then_some(width)
+}
+
+/// Text as it fits into so many characters of a terminal; whole where nothing has to fit.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    short(text, if line_width().is_some() { width } else { usize::MAX })
 }
 
 /// Characters in a line of the terminal that stdout is; without bound when it is none.

@@ -1,4 +1,4 @@
-//! What fields of messages hold, for eyes.
+//! The values of fields, as people read them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{Content, Entity, Note};
 use serde_json::Value;
 
-use crate::output::{short, size};
+use crate::output::{fit, hex, line_width, size};
 
 /// What a field holds, by name where its number has one.
 pub(crate) fn value(note: &Note) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn value(note: &Note) -> String {
         (value, Some(name)) => format!("{value} {name}"),
         (Value::String(base64), _) if is_bytes(&note.ty) => bytes_value(base64),
         (Value::String(text), _) if note.ty.starts_with("uuid") => text.clone(),
-        (Value::String(text), _) => format!("{:?}", short(text, 60)),
+        (Value::String(text), _) => format!("{:?}", fit(text, 60)),
         (value, _) => value.to_string(),
     }
 }
@@ -38,11 +38,13 @@ fn bytes_value(base64: &str) -> String {
     bytes_text(&STANDARD.decode(base64).unwrap_or_default())
 }
 
-/// Bytes stand in the column of hex already; here is how many there are, and what they say if it is text.
+/// How many bytes there are, and their text if they are text. Other bytes stand in the column of hex already, as many as
+/// fit a terminal; without one all of them are here.
 pub(crate) fn bytes_text(bytes: &[u8]) -> String {
     let length = size(bytes.len());
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.is_empty() && !text.contains(char::is_control) => format!("{length}, {:?}", short(text, 40)),
-        _ => length,
+        Ok(text) if !text.is_empty() && !text.contains(char::is_control) => format!("{length}, {:?}", fit(text, 40)),
+        _ if bytes.is_empty() || line_width().is_some() => length,
+        _ => format!("{length}, 0x{}", hex(bytes)),
     }
 }

@@ -18,14 +18,14 @@ fn a_capture_is_seen_for_what_it_is_and_shown_line_by_line() {
     assert!(lines[0].starts_with("TIME "));
     // tshark counts 76 requests.
     assert_eq!(lines.iter().skip(1).take_while(|line| !line.is_empty()).count(), 76);
-    assert!(lines.contains(&"331 packets in 14 connections: 14 of Kafka, 0 of others"));
+    assert!(lines.contains(&"331 packets in 14 connections: 14 Kafka, 0 other"));
     assert!(lines.contains(&"python-writer  (kafka-python 3.0.12)  at 127.0.0.1"));
     assert!(lines.contains(&"  removed     Produce v2 in Kafka 4.0"));
     // The same from a pipe.
     assert_eq!(milena(&["decode"], &bytes()).stdout, shown.stdout);
     assert_eq!(milena(&["decode", "-"], &bytes()).stdout, shown.stdout);
     let summary = milena(&["decode", FILE, "--summary"], b"");
-    assert_eq!(summary.stdout.lines().next(), Some("331 packets in 14 connections: 14 of Kafka, 0 of others"));
+    assert_eq!(summary.stdout.lines().next(), Some("331 packets in 14 connections: 14 Kafka, 0 other"));
 }
 
 #[test]

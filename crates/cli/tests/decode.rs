@@ -130,7 +130,7 @@ fn a_trace_is_read_with_who_asked_what() {
     let frames = documents(&outcome.stdout);
     assert_eq!(frames.len(), 3);
     assert_eq!((&frames[1]["body"]["errorCode"], &frames[1]["latencyMicros"]), (&json!(27), &json!(3500)));
-    assert_eq!(frames[2]["notes"], json!(["no answer came"]));
+    assert_eq!(frames[2]["notes"], json!(["no response came"]));
 
     let outcome = milena(&["decode", &trace], b"");
     assert!(

@@ -56,12 +56,12 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
                 match json {
                     true => {
                         line.clear();
-                        captured.write_json(&mut line);
+                        captured.exchange.write_json(&captured.facts, &mut line);
                         line.push(b'\n');
                         out.write_all(&line)?;
                     }
                     false => {
-                        writeln!(out, "{}", Line::new(1, &captured.exchange, captured.topics, captured.errors))?;
+                        writeln!(out, "{}", Line::new(&captured.exchange, &captured.facts))?;
                     }
                 }
             }

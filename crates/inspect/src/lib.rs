@@ -7,9 +7,9 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use milena_inspect::conversation::{Conversation, Direction};
+//! use milena_inspect::conversation::{Conversation, Direction, FactReader};
 //!
-//! // Heartbeat version 0 of correlation id 7, without the size in front, and its answer: error 27.
+//! // Heartbeat version 0 of correlation id 7, without the size in front, and its response: error 27.
 //! let request = b"\0\x0c\0\0\0\0\0\x07\xff\xff\0\x07readers\0\0\0\x03\0\x01m";
 //! let response = b"\0\0\0\x07\0\x1b";
 //!
@@ -20,15 +20,16 @@
 //! assert_eq!(exchange.head().unwrap().api_key.name(), Some("Heartbeat"));
 //! assert_eq!(exchange.latency(), Some(Duration::from_millis(3)));
 //! assert_eq!(exchange.request_json()?["groupId"], "readers");
-//! assert_eq!(exchange.error_codes()[0].name(), Some("REBALANCE_IN_PROGRESS"));
+//! let facts = FactReader::default().read(&exchange);
+//! assert_eq!(facts.errors[0].name(), Some("REBALANCE_IN_PROGRESS"));
 //! # Ok::<(), milena_inspect::Unreadable>(())
 //! ```
 //!
 //! | room | what |
 //! |---|---|
-//! | [`conversation`] | the frames of one connection, each request with its answer |
+//! | [`conversation`] | the frames of one connection, each request with its response; what they are about |
 //! | [`stream`] | frames in bytes that somebody found, and what they may be |
-//! | [`capture`] | pcap and pcapng files: packets to connections to exchanges |
+//! | [`capture`] | pcap and pcapng files: packets to connections to exchanges, and back |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |

@@ -27,8 +27,8 @@ impl Part {
         self.message.decode(self.bytes.clone(), self.version).map_err(|error| error.shift(self.base))
     }
 
-    /// Writes the JSON of the message as text behind what `out` holds, which is much faster than to read and print it. Gives
-    /// the count of bytes behind the message.
+    /// Writes the JSON of the message as text after what `out` holds, which is much faster than to read and print it. Gives
+    /// the count of bytes after the message.
     ///
     /// # Errors
     /// As [`Part::decode`]; `out` is then as it was.
@@ -36,7 +36,7 @@ impl Part {
         self.message.write_json(self.bytes.clone(), self.version, out).map_err(|error| error.shift(self.base))
     }
 
-    /// Reads the message and tells for each field which bytes it came from, up to where reading failed. Like the errors,
+    /// Reads the message, with the bytes that each field came from, up to where reading failed. Like the errors,
     /// the ranges count from where `base` does.
     pub fn annotate(&self) -> Annotated {
         let Annotated { mut notes, outcome } = self.message.decode_annotated(self.bytes.clone(), self.version);
@@ -55,25 +55,25 @@ pub enum Unreadable {
     #[error("no release has API key {0}")]
     UnknownApi(i16),
     /// The frame names a version that no release has.
-    #[error("{api} has no version {version}, released are {released}")]
+    #[error("{api} has no version {version}; versions {released} were released")]
     UnknownVersion {
         /// The API.
         api: ApiKey,
         /// The version that the frame names.
         version: i16,
-        /// Those that there are.
+        /// Those that were released.
         released: VersionRange,
     },
-    /// A bare token of SASL, as it follows SaslHandshake version 0.
-    #[error("a bare token of SASL, which has no header")]
+    /// A raw SASL token, as it follows SaslHandshake version 0.
+    #[error("a raw SASL token, which has no header")]
     SaslToken,
-    /// Which request it answers is not known, and the answer alone does not say what it is.
-    #[error("an answer to a request that was not seen")]
-    NotAsked,
+    /// Its request is not known, and the response alone does not say what it is.
+    #[error("a response to a request that was not seen")]
+    RequestNotSeen,
     /// Not all of it was seen.
     #[error("{missing} bytes of it were not seen")]
     Cut {
-        /// Bytes that passed unseen.
+        /// Bytes that were not seen.
         missing: usize,
     },
     /// There is none.
@@ -105,7 +105,7 @@ pub(crate) fn layouts(
     Ok((header, header_version, body))
 }
 
-/// Header and body of request and answer of an API.
+/// Header and body of request and response of an API.
 struct Layouts {
     api: &'static Api,
     request: [&'static MessageSpec; 2],

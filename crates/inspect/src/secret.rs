@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bytes::{Bytes, BytesMut};
 use milena_messages::ApiKey;
-use milena_schema::{Field, MessageSpec, Scalar, Spec, Type};
+use milena_schema::{Field, MessageSpec, Scalar, Spec, StructSpec, Type};
 
 use crate::conversation::Direction;
 
@@ -52,25 +52,25 @@ pub fn hide(message: &MessageSpec, version: i16, bytes: &Bytes) -> Bytes {
     if !may_hold(message) {
         return bytes.clone();
     }
-    let (mut places, mut lost, mut is_secret_setting) = (Vec::new(), false, false);
-    let mut hide = |secret: &[u8]| {
-        if secret.is_empty() {
-            return;
-        }
-        // What a scan shows are slices of what it reads.
-        let start = (secret.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize);
-        match start.filter(|start| start.saturating_add(secret.len()) <= bytes.len()) {
-            Some(start) => places.push(start..start + secret.len()),
-            None => lost = true,
-        }
+    let is_of_settings = is_of_settings(message);
+    let is_wanted = |_: &StructSpec, field: &Field| {
+        is_secret_field(field)
+            || (is_of_settings && field.ty == Type::String && ["Name", "Value"].contains(&&*field.name))
     };
-    let read = message.scan(bytes.clone(), version, |field, value| match (field.name.as_str(), value) {
-        (_, Scalar::Bytes(secret)) if is_secret_field(field) => hide(&secret),
-        ("Name", Scalar::Text(name)) => is_secret_setting = is_secret(&name),
-        ("Value", Scalar::Text(value)) if is_secret_setting && is_of_settings(message) => hide(value.as_bytes()),
-        _ => {}
+    let (mut places, mut is_secret_setting) = (Vec::new(), false);
+    let found = message.finder(version, is_wanted).and_then(|finder| {
+        finder.walk(bytes, 0, |found| match (found.field.name.as_str(), found.value) {
+            (_, Scalar::Bytes(secret)) => places.push(found.range.end - secret.len()..found.range.end),
+            ("Name", Scalar::Text(name)) => is_secret_setting = is_secret(&name),
+            // Text that is not UTF-8 has another length as it is shown: what comes after its own length is hidden.
+            ("Value", Scalar::Text(_)) if is_secret_setting => {
+                let prefix = if found.flexible { varint_size(&bytes[found.range.clone()]) } else { 2 };
+                places.push((found.range.start + prefix).min(found.range.end)..found.range.end);
+            }
+            _ => {}
+        })
     });
-    if read.is_err() || lost {
+    if found.is_err() {
         return stars(bytes, 0);
     }
     let mut hidden = BytesMut::from(&bytes[..]);
@@ -98,6 +98,11 @@ pub fn stars(bytes: &Bytes, from: usize) -> Bytes {
         rest.fill(STAR);
     }
     stars.freeze()
+}
+
+/// Bytes of a varint at the start.
+fn varint_size(bytes: &[u8]) -> usize {
+    1 + bytes.iter().take_while(|byte| **byte >= 0x80).count()
 }
 
 fn is_secret_field(field: &Field) -> bool {

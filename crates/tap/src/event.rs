@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use milena_connection::fault::Action;
-use milena_messages::{ApiKey, ByteString};
+use milena_inspect::conversation::Exchange;
 use milena_transport::Address;
 
 /// Something that happened at a [`Tap`](crate::Tap).
@@ -29,7 +27,9 @@ pub enum Event {
         /// The broker, or the first of those to ask first.
         broker: Address,
     },
-    /// A request and its answer, when the answer is there or none is awaited.
+    /// A request and its response as the client sent and got them, with addresses of this side and faults done: when the
+    /// response is there or none is awaited. Its response is `None` when none was wanted, a fault took it, or the
+    /// connection ended before it came.
     Exchange(Box<Exchange>),
     /// A connection is at its end.
     Closed {
@@ -40,36 +40,6 @@ pub enum Event {
     },
     /// Something to know that is about no exchange.
     Warning(String),
-}
-
-/// A request and its answer as the client sent and got them: with addresses of this side, and faults done.
-#[derive(Clone, Debug)]
-pub struct Exchange {
-    /// Number of the connection, from 1.
-    pub connection: u64,
-    /// The client.
-    pub client: SocketAddr,
-    /// The broker.
-    pub broker: Address,
-    /// The API; `None` for a bare token of SASL.
-    pub api: Option<ApiKey>,
-    /// The version of the request.
-    pub version: i16,
-    /// The client's number for the request.
-    pub correlation_id: i32,
-    /// How the client calls itself.
-    pub client_id: Option<ByteString>,
-    /// When the request was there, since 1970.
-    pub time: Duration,
-    /// From the request to its answer; `None` without an answer.
-    pub latency: Option<Duration>,
-    /// Header and body of the request, without the size in front.
-    pub request: Bytes,
-    /// Header and body of the answer, without the size in front. `None` when there is none: it was not wanted, a fault
-    /// took it, or the connection ended before it came.
-    pub response: Option<Bytes>,
-    /// What was done to it on purpose.
-    pub fault: Option<Action>,
 }
 
 /// The way of events to whoever looks at them, from any thread. It never makes the traffic wait: what does not fit is left

@@ -15,7 +15,7 @@
 //! let watcher = std::thread::spawn(move || {
 //!     while let Ok(event) = watch.next(Duration::MAX) {
 //!         if let Event::Exchange(exchange) = event {
-//!             println!("{:?} {:?}", exchange.api, exchange.latency);
+//!             println!("{:?} {:?}", exchange.head(), exchange.latency());
 //!         }
 //!     }
 //! });
@@ -30,9 +30,8 @@
 //! |---|---|
 //! | [`Tap`], [`TapConfig`] | the proxy, and where it stands |
 //! | [`Watch`], [`Event`], [`Exchange`] | what there is to see |
-//! | [`FactReader`], [`Facts`], [`RecordSet`] | what an exchange is about, without reading all of it |
-//! | [`Exchange::without_secrets`] | for whatever is shown or kept |
-//! | [`PcapngWriter`] | for Wireshark |
+//! | [`milena_inspect::conversation`] | what an [`Exchange`] is about, as JSON, and without secrets |
+//! | [`PcapngWriter`](milena_inspect::capture::PcapngWriter) | for Wireshark |
 //! | [`Cap`], and [`fault`](milena_connection::fault) | what clients may not use, and what goes wrong on purpose |
 //! | [`LEFT_ALONE`], [`REQUESTS_WITH_HOSTS`] | hosts that stay as they are |
 //!
@@ -48,24 +47,19 @@
 //! Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction and what
 //! comes in one read behind it is held.
 
-mod acks;
 mod cap;
 mod config;
 mod endpoint;
 mod event;
-mod facts;
 mod header;
 mod hub;
 mod patch;
-mod pcapng;
 mod relay;
-mod secret;
 mod tap;
 
 pub use cap::{Cap, CapError};
 pub use config::TapConfig;
 pub use endpoint::{LEFT_ALONE, REQUESTS_WITH_HOSTS};
-pub use event::{Event, Exchange, NoEvent, Watch};
-pub use facts::{FactReader, Facts, RecordSet};
-pub use pcapng::PcapngWriter;
+pub use event::{Event, NoEvent, Watch};
+pub use milena_inspect::conversation::Exchange;
 pub use tap::{Tap, TapError};

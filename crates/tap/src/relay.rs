@@ -12,17 +12,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use milena_connection::fault::{Action, RequestInfo};
-use milena_connection::{ConnectionError, FrameBuffer, read_request_header};
+use milena_connection::{ConnectionError, FrameBuffer};
 use milena_fault::{Injection, Request, Sessions, respond};
-use milena_messages::{ApiKey, ByteString, RequestHeader};
+use milena_inspect::conversation::{Endpoints, Exchange, Remark, RequestReader};
+use milena_messages::ApiKey;
 use milena_transport::{Address, Segments, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use self::waiting::{Head, Seen, Then, Waiting};
-use crate::acks;
-use crate::event::{Event, Exchange};
+use crate::event::Event;
 use crate::hub::Hub;
 
 /// Requests that may wait for their responses. A broker works on one at a time, so that hundreds are many.
@@ -33,8 +33,8 @@ const KEEP_FROM: usize = 64 * 1024;
 
 pub(crate) struct Relay {
     hub: Arc<Hub>,
-    connection: u64,
-    client: SocketAddr,
+    /// For the exchanges.
+    endpoints: Arc<Endpoints>,
     /// The address at which the client reached this side.
     reached: IpAddr,
     broker: Address,
@@ -49,8 +49,8 @@ struct Incoming<'a> {
     /// Where the body begins.
     body: usize,
     head: Option<Head>,
-    header: Option<&'a RequestHeader>,
-    fault: Option<Action>,
+    /// What there is to show.
+    exchange: Exchange,
 }
 
 /// Why a connection ended.
@@ -73,7 +73,8 @@ enum End {
 
 impl Relay {
     pub(crate) fn new(hub: Arc<Hub>, connection: u64, client: SocketAddr, reached: IpAddr, broker: Address) -> Self {
-        Self { hub, connection, client, reached, broker, waiting: Mutex::default(), own: Notify::new() }
+        let endpoints = Endpoints { connection, client: client.to_string(), broker: broker.to_string() };
+        Self { hub, endpoints: Arc::new(endpoints), reached, broker, waiting: Mutex::default(), own: Notify::new() }
     }
 
     /// Runs until both sides are done. Says why when it is worth saying.
@@ -94,7 +95,7 @@ impl Relay {
             }
         };
         for waiting in std::mem::take(&mut *self.waiting()) {
-            self.show(waiting.seen, None);
+            self.end(waiting.seen, Remark::NoResponse);
         }
         match end {
             Ok(()) => None,
@@ -105,12 +106,11 @@ impl Relay {
 
     async fn requests(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<(), End> {
         let mut frames = FrameBuffer::new(self.hub.config.max_frame);
-        // Bare SASL tokens may come in place of requests.
-        let mut tokens = false;
+        let mut reader = RequestReader::new();
         let mut out = Segments::default();
         loop {
             while let Some(frame) = frames.next_frame().map_err(End::Client)? {
-                if let Some(pieces) = self.request(&frame, &mut tokens)? {
+                if let Some(pieces) = self.request(&frame, &mut reader)? {
                     frame_into(&mut out, pieces);
                 }
             }
@@ -123,49 +123,48 @@ impl Relay {
     }
 
     /// What goes on to the broker for a request; `None` when nothing does.
-    fn request(&self, frame: &Bytes, tokens: &mut bool) -> Result<Option<Vec<Bytes>>, End> {
-        let header = read_request_header(frame.clone()).ok().map(|(header, body)| (header, frame.len() - body.len()));
-        let known = |header: &RequestHeader| header.request_api_key.versions().contains(header.request_api_version);
-        let Some((header, body)) = header.filter(|(header, _)| !*tokens || known(header)) else {
+    fn request(&self, frame: &Bytes, reader: &mut RequestReader) -> Result<Option<Vec<Bytes>>, End> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let exchange = reader.read(time, frame.clone());
+        let request = exchange.request.as_ref();
+        let known = request.and_then(|request| Some((request.head.clone()?, request.body, request.wants_response())));
+        let Some((header, body, is_answered)) = known else {
             // A broker closes a connection for what it cannot read, so that no response can be taken for another.
-            let token = Incoming { frame, body: 0, head: None, header: None, fault: None };
-            self.wait(&token, Then::Pass);
+            self.wait(Incoming { frame, body: 0, head: None, exchange }, Then::Pass);
             return Ok(Some(vec![frame.clone()]));
         };
-        let (api, version) = (header.request_api_key, header.request_api_version);
-        *tokens = api == ApiKey::SASL_HANDSHAKE && version == 0;
+        let (api, version) = (header.api_key, header.api_version);
         let head = Head { api, version, correlation_id: header.correlation_id };
-        let mut incoming = Incoming { frame, body, head: Some(head), header: Some(&header), fault: None };
+        let mut incoming = Incoming { frame, body, head: Some(head), exchange };
         if self.hub.caps.refuse(api, version) {
             return match self.hub.caps.refusal(header.correlation_id).filter(|_| api == ApiKey::API_VERSIONS) {
                 Some(own) => {
-                    self.wait(&incoming, Then::Own(own));
+                    self.wait(incoming, Then::Own(own));
                     Ok(None)
                 }
                 None => Err(End::Capped { api, version }),
             };
         }
-        let is_answered = acks::is_answered(api, version, frame, body);
-        incoming.fault = self.hub.fault(&RequestInfo { api, version, client_id: header.client_id.as_deref() });
-        match incoming.fault {
+        incoming.exchange.fault = self.hub.fault(&RequestInfo { api, version, client_id: header.client_id.as_deref() });
+        match incoming.exchange.fault {
             Some(Action::Cut { after: None }) => {
-                self.swallow(&incoming);
+                self.swallow(incoming);
                 Err(End::Cut)
             }
             Some(Action::Drop) => {
-                self.swallow(&incoming);
+                self.swallow(incoming);
                 Ok(None)
             }
             Some(Action::Error(code)) => {
                 let (request, members) = (incoming.request(head), self.members(&incoming.request(head)));
                 match respond(&request, code, members.as_ref()) {
                     Injection::Response(own) if is_answered => {
-                        self.wait(&incoming, Then::Own(vec![own]));
+                        self.wait(incoming, Then::Own(vec![own]));
                         Ok(None)
                     }
                     // A client that wants no response learns of an error by the end of the connection, as with Kafka.
                     Injection::Response(_) => {
-                        self.swallow(&incoming);
+                        self.swallow(incoming);
                         Err(End::Cut)
                     }
                     Injection::Patch(patch) => {
@@ -174,13 +173,13 @@ impl Relay {
                             Some(other) => vec![frame.slice(..body_start(frame, &request)), other],
                             None => vec![frame.clone()],
                         };
-                        self.pass(&incoming, is_answered, Then::Patch(Box::new(patch)));
+                        self.pass(incoming, is_answered, Then::Patch(Box::new(patch)));
                         Ok(Some(pieces))
                     }
                     Injection::NoPlace => {
                         self.hub.no_place(api, version, &format!("its response has no field for {code}"));
-                        incoming.fault = None;
-                        self.pass(&incoming, is_answered, Then::Pass);
+                        incoming.exchange.fault = None;
+                        self.pass(incoming, is_answered, Then::Pass);
                         Ok(Some(vec![frame.clone()]))
                     }
                 }
@@ -193,7 +192,7 @@ impl Relay {
                     }
                     _ => Then::Pass,
                 };
-                self.pass(&incoming, is_answered, then);
+                self.pass(incoming, is_answered, then);
                 Ok(Some(vec![frame.clone()]))
             }
         }
@@ -205,7 +204,7 @@ impl Relay {
     }
 
     /// Notes a request that goes on to the broker.
-    fn pass(&self, incoming: &Incoming<'_>, is_answered: bool, then: Then) {
+    fn pass(&self, incoming: Incoming<'_>, is_answered: bool, then: Then) {
         match is_answered {
             true => self.wait(incoming, then),
             false => self.swallow(incoming),
@@ -213,12 +212,14 @@ impl Relay {
     }
 
     /// Shows a request to which no response will come.
-    fn swallow(&self, incoming: &Incoming<'_>) {
-        self.show(self.seen(incoming), None);
+    fn swallow(&self, incoming: Incoming<'_>) {
+        let is_wanted = incoming.exchange.request.as_ref().is_none_or(|request| request.wants_response());
+        let why = if is_wanted { Remark::NoResponse } else { Remark::NoResponseWanted };
+        self.end(self.seen(incoming.exchange), why);
     }
 
     /// Notes that a response will come.
-    fn wait(&self, incoming: &Incoming<'_>, then: Then) {
+    fn wait(&self, incoming: Incoming<'_>, then: Then) {
         let own = matches!(then, Then::Own(_));
         let opening = match incoming.head {
             Some(head) if !own && Sessions::is_about(head.api) => {
@@ -227,55 +228,57 @@ impl Relay {
             }
             _ => None,
         };
-        let seen = self.seen(incoming);
+        let head = incoming.head;
+        let seen = self.seen(incoming.exchange);
         let mut waiting = self.waiting();
-        waiting.push_back(Waiting { head: incoming.head, arrived: Instant::now(), then, seen, opening });
+        // A client waits for the response to a SASL token before it sends more, unless there is none: the last of GSSAPI.
+        let is_token = |waiting: &Waiting| waiting.head.is_none();
+        let token = if head.is_some() && waiting.front().is_some_and(is_token) { waiting.pop_front() } else { None };
+        waiting.push_back(Waiting { head, arrived: Instant::now(), then, seen, opening });
         let given_up = if waiting.len() > MOST_WAITING { waiting.pop_front() } else { None };
         drop(waiting);
+        if let Some(token) = token {
+            self.end(token.seen, Remark::NoResponseToToken);
+        }
         if let Some(given_up) = given_up {
-            self.show(given_up.seen, None);
+            self.end(given_up.seen, Remark::GivenUp);
         }
         if own {
             self.own.notify_one();
         }
     }
 
-    fn seen(&self, incoming: &Incoming<'_>) -> Seen {
-        let Incoming { frame, head, header, fault, .. } = incoming;
+    fn seen(&self, mut exchange: Exchange) -> Seen {
         let queue = self.hub.queue.as_ref()?;
-        let Some(room) = queue.room(frame.len()) else {
+        let request = exchange.request.as_mut()?;
+        let Some(room) = queue.room(request.bytes.len()) else {
             queue.skip();
             return None;
         };
-        let exchange = Exchange {
-            connection: self.connection,
-            client: self.client,
-            broker: self.broker.clone(),
-            api: head.map(|head| head.api),
-            version: head.map_or(0, |head| head.version),
-            correlation_id: head.map_or(0, |head| head.correlation_id),
-            client_id: header.and_then(|header| header.client_id.as_deref()).map(ByteString::from),
-            time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
-            latency: None,
-            request: kept(frame),
-            response: None,
-            fault: *fault,
-        };
+        request.bytes = kept(&request.bytes);
+        exchange.endpoints = Some(Arc::clone(&self.endpoints));
         Some((Box::new(exchange), room))
     }
 
-    fn show(&self, seen: Seen, response: Option<(&[Bytes], Duration)>) {
-        let (Some((mut exchange, mut room)), Some(queue)) = (seen, &self.hub.queue) else { return };
-        if let Some((pieces, latency)) = response {
-            if !room.grow(pieces.iter().map(Bytes::len).sum()) {
-                return queue.skip();
-            }
-            exchange.latency = Some(latency);
-            exchange.response = Some(match pieces {
-                [whole] => kept(whole),
-                pieces => pieces.concat().into(),
-            });
+    /// Shows an exchange to which no response will come any more.
+    fn end(&self, seen: Seen, why: Remark) {
+        if let (Some((mut exchange, room)), Some(queue)) = (seen, &self.hub.queue) {
+            exchange.remarks.push(why);
+            queue.put(Event::Exchange(exchange), Some(room));
         }
+    }
+
+    /// Shows an exchange with its response, and how long that took.
+    fn show(&self, seen: Seen, pieces: &[Bytes], latency: Duration) {
+        let (Some((mut exchange, mut room)), Some(queue)) = (seen, &self.hub.queue) else { return };
+        if !room.grow(pieces.iter().map(Bytes::len).sum()) {
+            return queue.skip();
+        }
+        let response = match pieces {
+            [whole] => kept(whole),
+            pieces => pieces.concat().into(),
+        };
+        exchange.respond(exchange.time() + latency, response);
         queue.put(Event::Exchange(exchange), Some(room));
     }
 

@@ -1,4 +1,4 @@
-//! Captures of a network: what Kafka clients and brokers said, out of pcap and pcapng files.
+//! Captures of a network: what Kafka clients and brokers sent each other, out of pcap and pcapng files, and into them.
 //!
 //! [`Capture`] reads a file packet by packet, puts the segments of each TCP connection in order, cuts them into frames and
 //! pairs requests with their answers. No port has to be known: a side that sends what can only be a request is a client.
@@ -9,7 +9,7 @@
 //! let file = std::fs::File::open("session.pcap")?;
 //! for event in Capture::new(file, CaptureOptions::default())? {
 //!     if let Event::Exchange(captured) = event? {
-//!         println!("{} {:?} {:?}", captured.client, captured.exchange.head(), captured.errors);
+//!         println!("{:?} {:?}", captured.exchange.head(), captured.facts.errors);
 //!     }
 //! }
 //! # Ok::<(), milena_inspect::capture::CaptureError>(())
@@ -41,18 +41,21 @@
 //! form of Linux cooked. What is needed of all of them is less than what would stand around them.
 
 mod buffer;
-mod facts;
+mod connection;
+mod event;
 mod file;
+mod flow;
 mod framer;
-mod json;
 mod packet;
 mod reader;
 mod recognise;
 mod section;
 mod stream;
-mod talk;
+mod writer;
 
-pub use facts::{Calls, Connection, Protocol};
+pub use connection::{Calls, Connection, Protocol};
+pub use event::{Captured, Event};
 pub use file::{CaptureError, Packet, Packets, is_capture};
 pub use packet::Skipped;
-pub use reader::{Capture, CaptureOptions, CaptureStatistics, Captured, Event};
+pub use reader::{Capture, CaptureOptions, CaptureStatistics};
+pub use writer::PcapngWriter;

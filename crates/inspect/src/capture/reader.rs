@@ -3,14 +3,10 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use milena_messages::ErrorCode;
-
-use super::facts::Connection;
+use super::event::Event;
 use super::file::{CaptureError, Packet, Packets};
+use super::flow::{Common, Flow};
 use super::packet::{self, Segment, Skipped};
-use super::talk::{Common, Talk};
-use crate::conversation::{Direction, Exchange};
-use crate::part::Unreadable;
 
 /// Packets of a connection that is over still come for a while. Later ones are of another with the same ports.
 const LINGER: Duration = Duration::from_secs(60);
@@ -18,8 +14,8 @@ const LINGER: Duration = Duration::from_secs(60);
 /// How to read a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// The port of brokers: connections with it are read as Kafka's, whatever they look like. Without it they are told by
-    /// what they carry.
+    /// The port of brokers: only connections with it are looked at, and they are read as Kafka's whatever they look like.
+    /// Without it all are, and what they carry says which are Kafka's.
     pub port: Option<u16>,
     /// Most connections that are followed at a time; 100 000 by default. The one that was silent for longest is given up.
     pub connections: usize,
@@ -34,60 +30,17 @@ impl Default for CaptureOptions {
     }
 }
 
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Event {
-    /// A request and its answer, as far as both passed.
-    Exchange(Box<Captured>),
-    /// Between two frames bytes are missing, or could not be told to be frames.
-    Gap {
-        /// Number of the connection.
-        connection: u64,
-        /// Who said it.
-        direction: Direction,
-        /// When reading went on.
-        time: Duration,
-        /// Bytes that passed and were not captured.
-        missing: u64,
-        /// Bytes that were captured and passed over, up to where a frame could be told.
-        passed: u64,
-        /// Nobody knows how many bytes are missing: the connection began before the capture, or anew.
-        unknown: bool,
-    },
-    /// A connection is at its end, or the capture is.
-    Closed(Box<Connection>),
-}
-
-/// An exchange with what was found in it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Captured {
-    /// Number of the connection, from 1 in the order of their first packets.
-    pub connection: u64,
-    /// Who asked.
-    pub client: SocketAddr,
-    /// Who was asked.
-    pub broker: SocketAddr,
-    /// The frames. Their time is that of the packet with their last byte.
-    pub exchange: Exchange,
-    /// The error codes of the answer that say that something failed, each once.
-    pub errors: Vec<ErrorCode>,
-    /// The topics that request and answer name, each once; by the name when an id stands there and the capture has an
-    /// answer to Metadata that tells it.
-    pub topics: Vec<String>,
-    /// The frames that cannot be read, and why. Tokens of SASL and frames in which the connection ended are none of them.
-    pub unread: Vec<(Direction, Unreadable)>,
-}
-
 /// What was in the file beside exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureStatistics {
     /// Packets.
     pub packets: u64,
-    /// Those that are of no use, by the reason.
+    /// Those that could not be used, by the reason.
     pub skipped: BTreeMap<Skipped, u64>,
     /// Connections of TCP.
     pub connections: u64,
+    /// Packets of connections to other ports than the one that was asked for.
+    pub other_ports: u64,
     /// Bytes of the file.
     pub bytes: u64,
     /// Whether the file ended inside of a packet.
@@ -114,7 +67,7 @@ struct Followed {
 
 #[derive(Debug)]
 enum Entry {
-    Talk(Box<Talk>),
+    Open(Box<Flow>),
     /// It ended then.
     Over(Duration),
 }
@@ -123,7 +76,7 @@ impl Entry {
     fn last(&self) -> (bool, Duration) {
         match self {
             Self::Over(time) => (false, *time),
-            Self::Talk(talk) => (true, talk.last()),
+            Self::Open(flow) => (true, flow.last()),
         }
     }
 }
@@ -193,13 +146,17 @@ impl Followed {
     }
 
     fn segment(&mut self, segment: &Segment<'_>, time: Duration) {
+        if self.options.port.is_some_and(|port| segment.from.port() != port && segment.to.port() != port) {
+            self.statistics.other_ports += 1;
+            return;
+        }
         let mut key = [segment.from, segment.to];
         key.sort_unstable();
-        let talk = match self.table.get_mut(&key) {
-            Some(Entry::Talk(talk)) if !talk.is_another(segment) => talk,
+        let flow = match self.table.get_mut(&key) {
+            Some(Entry::Open(flow)) if !flow.is_another(segment) => flow,
             before => {
                 let wanted = match before {
-                    Some(Entry::Talk(_)) => true,
+                    Some(Entry::Open(_)) => true,
                     // A new one, or the last of one that is over.
                     Some(Entry::Over(end)) => segment.syn || (segment.length > 0 && time.saturating_sub(*end) > LINGER),
                     None => segment.syn || segment.length > 0,
@@ -212,19 +169,19 @@ impl Followed {
                     self.make_room();
                 }
                 self.statistics.connections += 1;
-                let talk = Talk::new(self.statistics.connections, segment, time, self.options.port);
-                let entry = self.table.entry(key).insert_entry(Entry::Talk(Box::new(talk))).into_mut();
-                let Entry::Talk(talk) = entry else { return };
-                talk
+                let flow = Flow::new(self.statistics.connections, segment, time, self.options.port);
+                let entry = self.table.entry(key).insert_entry(Entry::Open(Box::new(flow))).into_mut();
+                let Entry::Open(flow) = entry else { return };
+                flow
             }
         };
-        let before = talk.held();
-        talk.segment(segment, time, &mut self.common);
-        if self.held + talk.held() - before > self.options.memory && talk.held() > before {
-            talk.shed(&mut self.common);
+        let before = flow.held();
+        flow.segment(segment, time, &mut self.common);
+        if self.held + flow.held() - before > self.options.memory && flow.held() > before {
+            flow.shed(&mut self.common);
         }
-        self.held = self.held + talk.held() - before;
-        if talk.is_over() {
+        self.held = self.held + flow.held() - before;
+        if flow.is_over() {
             self.close(key, Some(time));
         }
     }
@@ -235,9 +192,9 @@ impl Followed {
             Some(time) => self.table.insert(key, Entry::Over(time)),
             None => self.table.remove(&key),
         };
-        if let Some(Entry::Talk(talk)) = before {
-            self.held -= talk.held();
-            talk.finish(&mut self.common);
+        if let Some(Entry::Open(flow)) = before {
+            self.held -= flow.held();
+            flow.finish(&mut self.common);
         }
     }
 
@@ -252,17 +209,17 @@ impl Followed {
     }
 
     fn finish(&mut self) {
-        let mut talks: Vec<_> = self
+        let mut flows: Vec<_> = self
             .table
             .drain()
             .filter_map(|(_, entry)| match entry {
-                Entry::Talk(talk) => Some(talk),
+                Entry::Open(flow) => Some(flow),
                 Entry::Over(_) => None,
             })
             .collect();
-        talks.sort_unstable_by_key(|talk| talk.number());
-        for talk in talks {
-            talk.finish(&mut self.common);
+        flows.sort_unstable_by_key(|flow| flow.number());
+        for flow in flows {
+            flow.finish(&mut self.common);
         }
         self.held = 0;
     }

@@ -19,6 +19,8 @@ const MAX_TRIES: usize = 256;
 pub(super) enum Verdict {
     /// The start of a request.
     Request,
+    /// The start of a session with ZooKeeper.
+    ZooKeeper,
     /// Something else.
     Not,
     /// Too few to say.
@@ -41,10 +43,21 @@ pub(super) fn request(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// The same where it is known that somebody begins to speak here: less is proof enough, and the request may be broken or
-/// of a version yet to come.
+/// The same where a connection begins: less is taken for a request, which may be broken or of a version yet to come. The
+/// caller has to wait for better proof.
 pub(super) fn opening(bytes: &[u8]) -> Verdict {
+    if is_zookeeper(bytes) {
+        return Verdict::ZooKeeper;
+    }
     header(bytes, |key, version| key.name().is_some() && (0..64).contains(&version))
+}
+
+/// Whether bytes are ZooKeeper's ConnectRequest: size, protocol version 0, last zxid, timeout, session, a password of 16
+/// bytes, and whether it is read-only from ZooKeeper 3.4 on.
+fn is_zookeeper(bytes: &[u8]) -> bool {
+    let i32_at = |at: usize| bytes.get(at..).and_then(|b| b.first_chunk()).map(|b| i32::from_be_bytes(*b));
+    let size = i32_at(0);
+    (size == Some(44) || size == Some(45)) && i32_at(4) == Some(0) && i32_at(28) == Some(16)
 }
 
 fn header(bytes: &[u8], is_known: impl Fn(ApiKey, i16) -> bool) -> Verdict {
@@ -83,7 +96,8 @@ fn is_text(bytes: &[u8], length: usize) -> bool {
     }
 }
 
-fn is_whole_request(frame: &[u8], key: ApiKey, version: i16) -> Verdict {
+/// Whether a frame without its size is a request that can be read to its end.
+pub(super) fn is_whole_request(frame: &[u8], key: ApiKey, version: i16) -> Verdict {
     let frame = Bytes::copy_from_slice(frame);
     let read = milena_connection::read_request_header(frame).ok().and_then(|(_, body)| {
         let message = Spec::kafka().message(&format!("{key}Request")).ok()?;
@@ -101,7 +115,7 @@ pub(super) fn find_request(bytes: &[u8]) -> Option<usize> {
     find_inside(bytes, |rest| request(rest) == Verdict::Request)
 }
 
-/// The same for an answer to one of the requests with these correlation ids.
+/// The same for a response to one of the requests with these correlation ids.
 pub(super) fn find_response(bytes: &[u8], is_awaited: impl Fn(i32) -> bool) -> Option<usize> {
     let fits = |bytes: &[u8]| {
         let id = bytes.get(4..).and_then(|bytes| bytes.first_chunk()).map(|id| i32::from_be_bytes(*id));

@@ -3,32 +3,46 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::exchange::Exchange;
+use super::fact::Facts;
 use super::frame::Frame;
 use crate::part::Unreadable;
 use crate::time;
 
 impl Exchange {
-    /// Writes the whole exchange as an object of JSON behind what `out` holds, nothing left out: what is known of it, header and body of both frames in the form that
-    /// [`Decoded`](milena_schema::Decoded) describes, and what stands behind a body as base64 in `leftover`. A frame that
-    /// cannot be read has `error` and, as base64, `frame` in their place. Times are RFC 3339, `latencyMicros` is a number.
+    /// Writes the whole exchange as an object of JSON after what `out` holds, nothing left out: what is known of it, header
+    /// and body of both frames in the form that [`Decoded`](milena_schema::Decoded) describes, and what stands after a body
+    /// as base64 in `leftover`. A frame that cannot be read has `error` and, as base64, `frame` in their place; a request
+    /// or response that there is none of is null.
     ///
     /// ```json
-    /// {"time": "2024-05-01T12:30:59.250000Z", "api": "Heartbeat", "version": 0, "correlationId": 7, "clientId": null,
+    /// {"type": "exchange", "connection": 1, "client": "10.0.0.7:52144", "broker": "10.0.0.1:9092",
+    ///  "time": "2024-05-01T12:30:59.250000Z", "api": "Heartbeat", "version": 0, "correlationId": 7, "clientId": null,
     ///  "latencyMicros": 3000,
     ///  "request": {"size": 33, "header": {"requestApiKey": 12}, "body": {"groupId": "readers"}},
     ///  "response": {"size": 6, "header": {"correlationId": 7}, "body": {"errorCode": 27}},
-    ///  "notes": []}
+    ///  "topics": [], "errors": ["REBALANCE_IN_PROGRESS"], "throttleTimeMs": 0, "fault": null, "notes": []}
     /// ```
     ///
-    /// Tokens of SASL stand in it, and whatever else the frames hold.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
+    /// | member | what |
+    /// |---|---|
+    /// | `connection`, `client`, `broker` | number and ends of the connection; missing where only one is looked at |
+    /// | `time` | of the first frame, RFC 3339; for a capture that of the packet with its last byte |
+    /// | `api`, `version`, `correlationId`, `clientId` | what the request's header says; null where there is none |
+    /// | `latencyMicros` | from the request to the response, in microseconds; null without one |
+    /// | `size` | bytes of the frame without the size in front |
+    /// | `topics`, `errors`, `throttleTimeMs` | the [`Facts`] |
+    /// | `fault` | what a tap did on purpose; always null in a capture, which cannot know |
+    /// | `notes` | the [`Remark`](super::Remark)s, one sentence each |
+    ///
+    /// Raw SASL tokens stand in it, and whatever else the frames hold: see [`Exchange::without_secrets`].
+    pub fn write_json(&self, facts: &Facts, out: &mut Vec<u8>) {
         out.push(b'{');
-        self.write_members(out);
-        out.push(b'}');
-    }
-
-    /// What stands in the object, for one that says more.
-    pub(crate) fn write_members(&self, out: &mut Vec<u8>) {
+        put(out, "type", &json!("exchange"));
+        if let Some(endpoints) = &self.endpoints {
+            put(out, "connection", &json!(endpoints.connection));
+            put(out, "client", &json!(endpoints.client));
+            put(out, "broker", &json!(endpoints.broker));
+        }
         let first = self.request.as_ref().or(self.response.as_ref());
         let head = self.head();
         put(out, "time", &json!(first.map(|frame| time::format(frame.time))));
@@ -48,12 +62,17 @@ impl Exchange {
                 None => put(out, name, &Value::Null),
             }
         }
+        put(out, "topics", &json!(facts.topics));
+        put(out, "errors", &facts.errors.iter().map(|error| error.to_string()).collect());
+        put(out, "throttleTimeMs", &json!(facts.throttle.map_or(0, |time| time.as_millis() as u64)));
+        put(out, "fault", &json!(self.fault.map(|fault| fault.to_string())));
         put(out, "notes", &self.remarks.iter().map(|remark| remark.to_string()).collect());
+        out.push(b'}');
     }
 }
 
 /// Writes a member of an object.
-pub(crate) fn put(out: &mut Vec<u8>, name: &str, value: &Value) {
+fn put(out: &mut Vec<u8>, name: &str, value: &Value) {
     begin(out, name);
     // Nothing can go wrong in memory.
     serde_json::to_writer(out, value).ok();

@@ -4,16 +4,26 @@ use std::time::Duration;
 use milena_messages::{ApiKey, ErrorCode};
 
 use super::exchange::{Exchange, Remark};
-use super::frame::Frame;
+use super::fact::Facts;
+use crate::part::Unreadable;
 use crate::short;
 
-/// Characters of what peers say that are shown.
+/// Characters of a name that are shown.
 const MAX_NAME: usize = 24;
 
 /// Topics that are shown.
 const MAX_TOPICS: usize = 3;
 
-/// An exchange in a line, for eyes: when, on which connection, who, what, how much, how long, and what came of it.
+/// Characters of a time of day, to the millisecond.
+const TIME: usize = 12;
+
+/// Characters of a client id.
+const CLIENT: usize = 12;
+
+/// Where what comes after the columns begins in a second line: where the client stands.
+const INDENT: usize = TIME + 6;
+
+/// An exchange in a line for people: when, on which connection, who, what, how much, how long, and what came of it.
 ///
 /// ```
 /// use milena_inspect::conversation::Line;
@@ -32,13 +42,13 @@ const MAX_TOPICS: usize = 3;
 ///     errors: vec![ErrorCode::NOT_LEADER_OR_FOLLOWER],
 ///     notes: Vec::new(),
 /// };
-/// let text = "23:59:59.250001    #3 writer               Produce v9                412 B     66 B   1.94 ms  letters  \
+/// let text = "23:59:59.250   #3 writer       Produce v9             412 B     66 B  1.94 ms  letters  \
 ///             NOT_LEADER_OR_FOLLOWER";
 /// assert_eq!(line.to_string(), text);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// When it was asked, since 1970. The time of the day is shown.
+    /// When the request passed, since 1970. The time of the day is shown.
     pub time: Duration,
     /// Number of the connection.
     pub connection: u64,
@@ -48,9 +58,9 @@ pub struct Line {
     pub api: Option<(ApiKey, i16)>,
     /// Bytes of the request with the size in front; `None` when there is none.
     pub sent: Option<usize>,
-    /// Bytes of the answer with the size in front; `None` when there is none.
+    /// Bytes of the response with the size in front; `None` when there is none.
     pub received: Option<usize>,
-    /// From the request to the answer.
+    /// From the request to the response.
     pub latency: Option<Duration>,
     /// Topics that are named.
     pub topics: Vec<String>,
@@ -61,10 +71,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of an exchange in which these topics and errors were found.
-    pub fn new(connection: u64, exchange: &Exchange, topics: Vec<String>, errors: Vec<ErrorCode>) -> Self {
+    /// The line of an exchange with these facts.
+    pub fn new(exchange: &Exchange, facts: &Facts) -> Self {
         let head = exchange.head();
-        let token = |frame: &Frame| frame.is_sasl_token();
         let frames = || exchange.request.iter().chain(&exchange.response);
         let cut = frames().any(|frame| frame.missing > 0);
         // That a header is cut off goes without saying where the rest of the frame is missing.
@@ -73,53 +82,70 @@ impl Line {
         for frame in frames().filter(|frame| frame.missing > 0) {
             notes.push(format!("{} B of the {} not seen", frame.missing, frame.direction.name()));
         }
-        if exchange.request.as_ref().is_some_and(token) {
-            notes.clear();
-            notes.push("a token of SASL".to_owned());
-        }
+        notes.extend(facts.unread.iter().filter_map(|(direction, why)| match why {
+            Unreadable::Malformed(_) => Some(format!("the {} cannot be read to its end", direction.name())),
+            // The remarks say it.
+            _ => None,
+        }));
+        notes.extend(facts.throttle.map(|time| format!("throttled for {}", latency(time))));
+        notes.extend(exchange.fault.map(|fault| format!("fault: {fault}")));
         Self {
-            time: exchange.request.as_ref().or(exchange.response.as_ref()).map_or(Duration::ZERO, |frame| frame.time),
-            connection,
+            time: exchange.time(),
+            connection: exchange.connection(),
             client_id: head.and_then(|head| head.client_id.as_ref()).map(|id| id.to_string()),
             api: head.map(|head| (head.api_key, head.api_version)),
             sent: exchange.request.as_ref().map(|frame| 4 + frame.size()),
             received: exchange.response.as_ref().map(|frame| 4 + frame.size()),
             latency: exchange.latency(),
-            topics,
-            errors,
+            topics: facts.topics.clone(),
+            errors: facts.errors.clone(),
             notes,
         }
     }
 
-    /// The line, with what failed and what else there is to say as the caller dresses it up, in colours for example.
-    pub fn render(&self, errors: impl FnOnce(&str) -> String, notes: impl FnOnce(&str) -> String) -> String {
+    /// The line. `style` may add colours, which take no room, to what failed and to what else there is to say. On a
+    /// terminal of so many characters (`width`) names are cut, and what does not fit goes to a second line; without a width
+    /// nothing is cut.
+    pub fn render(&self, width: Option<usize>, style: impl Fn(Part, &str) -> String) -> String {
         let time = crate::time::of_day(self.time);
+        let time = time.get(..TIME).unwrap_or(&time);
         let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
         let api = self.api.map_or_else(|| "?".to_owned(), |(api, version)| format!("{api} v{version}"));
         let connection = format!("#{}", self.connection);
-        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| short(id, 20));
+        let fit = |text: &str, most: usize| short(text, if width.is_some() { most } else { usize::MAX });
+        let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| fit(id, CLIENT));
         let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
         let (sent, received) = (size(self.sent), size(self.received));
         let mut line =
-            format!("{time:<15} {connection:>5} {client:<20} {api:<22} {sent:>8} {received:>8} {latency:>9}");
-        let mut put = |text: &str| {
-            line.push_str("  ");
-            line.push_str(text);
-        };
+            format!("{time} {connection:>4} {client:<CLIENT$} {api:<20} {sent:>7} {received:>8} {latency:>8}");
+        let mut parts = Vec::new();
         if !self.topics.is_empty() {
-            let mut topics: Vec<String> =
-                self.topics.iter().take(MAX_TOPICS).map(|name| short(name, MAX_NAME)).collect();
-            if self.topics.len() > MAX_TOPICS {
-                topics.push(format!("{} more", self.topics.len() - MAX_TOPICS));
+            let most = if width.is_some() { MAX_TOPICS } else { usize::MAX };
+            let mut topics: Vec<String> = self.topics.iter().take(most).map(|name| fit(name, MAX_NAME)).collect();
+            if self.topics.len() > most {
+                topics.push(format!("{} more", self.topics.len() - most));
             }
-            put(&topics.join(", "));
+            parts.push((Part::Topics, topics.join(", ")));
         }
         if !self.errors.is_empty() {
             let codes: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-            put(&errors(&codes.join(", ")));
+            parts.push((Part::Errors, codes.join(", ")));
         }
         if !self.notes.is_empty() {
-            put(&notes(&format!("({})", self.notes.join("; "))));
+            parts.push((Part::Notes, format!("({})", self.notes.join("; "))));
+        }
+        let mut used = line.chars().count();
+        for (part, text) in parts {
+            let size = text.chars().count() + 2;
+            if width.is_some_and(|width| used > INDENT && used + size > width) {
+                line.push('\n');
+                line.push_str(&" ".repeat(INDENT));
+                used = INDENT;
+            } else {
+                line.push_str("  ");
+            }
+            line.push_str(&style(part, &text));
+            used += size;
         }
         line
     }
@@ -127,31 +153,46 @@ impl Line {
     /// What stands above such lines.
     pub fn title() -> String {
         format!(
-            "{:<15} {:>5} {:<20} {:<22} {:>8} {:>8} {:>9}  TOPICS, ERRORS, NOTES",
+            "{:<TIME$} {:>4} {:<CLIENT$} {:<20} {:>7} {:>8} {:>8}",
             "TIME", "CONN", "CLIENT", "REQUEST", "SENT", "RECEIVED", "LATENCY"
         )
     }
 }
 
+/// What comes after the columns of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Topics.
+    Topics,
+    /// Error codes.
+    Errors,
+    /// Notes, in parentheses.
+    Notes,
+}
+
 /// Remarks in a few words; some go without saying.
 fn note(remark: &Remark) -> Option<String> {
     Some(match remark {
-        Remark::NoAnswerWanted => "acks = 0".to_owned(),
-        Remark::NoAnswer => "no answer".to_owned(),
+        Remark::NoResponseWanted => "acks = 0".to_owned(),
+        Remark::NoResponse => "no response".to_owned(),
+        Remark::SaslToken => "SASL token".to_owned(),
         Remark::UnknownApi(key) => format!("no release has API key {}", key.0),
-        Remark::UnknownVersion(api, _) => format!("no release has this version, but {}", api.versions()),
-        Remark::Fallback { .. } => "answered at version 0".to_owned(),
+        Remark::UnknownVersion(api, _) => {
+            format!("no release has this version; versions {} were released", api.versions())
+        }
+        Remark::Fallback { .. } => "the response is of version 0".to_owned(),
         other => other.to_string(),
     })
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(str::to_owned, str::to_owned))
+        f.write_str(&self.render(None, |_, text| text.to_owned()))
     }
 }
 
-/// In at most 8 characters.
+/// In at most 7 characters.
 fn bytes(size: usize) -> String {
     match size {
         0..=99_999 => format!("{size} B"),
@@ -160,7 +201,7 @@ fn bytes(size: usize) -> String {
     }
 }
 
-/// In at most 9 characters.
+/// In at most 8 characters.
 fn latency(latency: Duration) -> String {
     match latency.as_secs_f64() * 1000.0 {
         millis if millis < 10.0 => format!("{millis:.2} ms"),

@@ -7,7 +7,7 @@ use milena_messages::ApiKey;
 
 use super::guess::{Guess, guess};
 use super::split::{Piece, is_request, split};
-use crate::conversation::{Conversation, Direction, Frame, Remark};
+use crate::conversation::{Conversation, Direction, Frame, Remark, RequestReader};
 
 /// Bytes of a stream that are guessed at; a long stream of answers alone is better named by its owner.
 const MAX_GUESSED: usize = 1 << 20;
@@ -166,12 +166,10 @@ fn found(piece: &Piece, frame: Frame, reading: Reading) -> Found {
     Found { range, size: piece.size, frame, reading, notes: Vec::new() }
 }
 
-/// The frame as a request of a connection on which nothing else was said.
+/// The frame as the first request of a connection.
 fn request(piece: &Piece) -> Frame {
-    let mut alone = Conversation::new();
-    let complete = alone.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
-    let waiting = alone.waiting().next().cloned();
-    complete.and_then(|exchange| exchange.request).or(waiting).unwrap_or_else(|| Frame {
+    let exchange = RequestReader::new().read(Duration::ZERO, piece.bytes.clone());
+    exchange.request.unwrap_or_else(|| Frame {
         missing: 0,
         direction: Direction::Request,
         time: Duration::ZERO,
@@ -182,9 +180,9 @@ fn request(piece: &Piece) -> Frame {
     })
 }
 
-/// The frame as the answer to a request that was not seen.
+/// The frame as the response to a request that was not seen.
 fn response(piece: &Piece, api: ApiKey, version: i16) -> Found {
-    let (frame, remarks) = Frame::answer_to(api, version, piece.bytes.clone());
+    let (frame, remarks) = Frame::response_to(api, version, piece.bytes.clone());
     let mut found = found(piece, frame, Reading::Response);
     found.notes.extend(remarks.iter().map(ToString::to_string));
     found

@@ -83,7 +83,7 @@ fn ipv6_has_headers_behind_its_header() {
         exchange().iter().for_each(|tcp| pcap.add(0, &tcp.ipv6(next, extensions)));
         let read = read(&pcap.0);
         assert_eq!(read.ids(), "1", "{next}");
-        assert_eq!(read.exchanges[0].client.to_string(), "[fd00::1]:40000");
+        assert_eq!(read.exchanges[0].exchange.endpoints.as_ref().unwrap().client, "[fd00::1]:40000");
     }
 }
 

@@ -44,7 +44,7 @@ fn every_frame_is_found_that_tshark_found_and_reads_to_its_end() {
         let mut whole = 0;
         for captured in &read.exchanges {
             let exchange = &captured.exchange;
-            assert!(captured.unread.is_empty(), "{file}: {:?}", captured.unread);
+            assert!(captured.facts.unread.is_empty(), "{file}: {:?}", captured.facts.unread);
             let head = exchange.head().expect("no answer is without its request");
             *found.entry((head.api_key.0, head.api_version)).or_default() += 1;
             for frame in exchange.request.iter().chain(&exchange.response).filter(|frame| frame.missing == 0) {
@@ -88,7 +88,7 @@ fn a_capture_that_begins_anywhere_finds_its_feet() {
         let part = read(&[&whole[..24], &whole[*start..]].concat());
         assert!(part.exchanges.len() <= all);
         for captured in &part.exchanges {
-            assert!(captured.unread.is_empty(), "from byte {start}: {:?}", captured.unread);
+            assert!(captured.facts.unread.is_empty(), "from byte {start}: {:?}", captured.facts.unread);
         }
     }
 }

@@ -26,9 +26,9 @@ fn requests_meet_their_answers() {
     assert_eq!(read.ids(), "1 2 3");
     assert!(read.gaps.is_empty());
     let captured = &read.exchanges[0];
-    assert_eq!(captured.client.to_string(), "10.0.0.1:40000");
-    assert_eq!(captured.broker.to_string(), "10.0.0.2:9092");
-    assert_eq!(captured.errors, [ErrorCode::REBALANCE_IN_PROGRESS]);
+    assert_eq!(captured.exchange.endpoints.as_ref().unwrap().client, "10.0.0.1:40000");
+    assert_eq!(captured.exchange.endpoints.as_ref().unwrap().broker, "10.0.0.2:9092");
+    assert_eq!(captured.facts.errors, [ErrorCode::REBALANCE_IN_PROGRESS]);
     assert_eq!(captured.exchange.latency(), Some(Duration::from_millis(1)));
     assert_eq!(captured.exchange.request.as_ref().unwrap().time, Duration::from_millis(1_000_003));
     let [connection] = &read.connections[..] else { panic!("one connection") };
@@ -142,7 +142,7 @@ fn packets_cut_by_the_snaplen_still_pair() {
     assert_eq!(read.ids(), "1 2 3");
     let sizes = read.exchanges.iter().map(|captured| captured.exchange.request.as_ref().unwrap().size());
     assert_eq!(sizes.collect::<Vec<_>>(), [27, 27, 27]);
-    assert_eq!(read.exchanges[0].errors, [ErrorCode::REBALANCE_IN_PROGRESS]);
+    assert_eq!(read.exchanges[0].facts.errors, [ErrorCode::REBALANCE_IN_PROGRESS]);
     assert_eq!(read.connections[0].unread, 3);
 }
 
@@ -161,7 +161,7 @@ fn a_connection_that_began_before_is_read_from_the_first_request_on() {
     all.push(sides.answers(9));
     let read = read(&file(&all));
     assert_eq!(read.ids(), "8 9");
-    assert_eq!(read.exchanges[0].client.port(), 40_000);
+    assert!(read.exchanges[0].exchange.endpoints.as_ref().unwrap().client.ends_with(":40000"));
     assert!(!read.connections[0].from_start);
     // What came before, and the answer to what nobody saw.
     assert_eq!(read.connections[0].passed, 24 + 31 + 16 + 10);
@@ -201,7 +201,7 @@ fn others_are_named() {
     for (hello, protocol) in [
         (&b"\x16\x03\x01\0\xc8\x01\0\0\xc4\x03\x03"[..], Protocol::Foreign(Foreign::TlsHandshake)),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", Protocol::Foreign(Foreign::Http)),
-        (b"anything else at all", Protocol::Unknown),
+        (b"anything else at all", Protocol::Other),
     ] {
         let (mut sides, mut all) = Sides::open(1, 1);
         all.push(sides.says(true, hello));

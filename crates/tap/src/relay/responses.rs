@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use milena_connection::FrameBuffer;
 use milena_fault::Patched;
+use milena_inspect::conversation::Remark;
 use milena_messages::ApiKey;
 use milena_transport::Segments;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -73,7 +74,7 @@ impl Relay {
         let mut line = Line::default();
         let result = self.forward(&mut frames, &mut line, &mut from, &mut to).await;
         for held in line.held {
-            self.show(held.seen, None);
+            self.end(held.seen, Remark::NoResponse);
         }
         result
     }
@@ -166,7 +167,7 @@ impl Relay {
         let found = waiting.pop_front();
         drop(waiting);
         for passed in passed {
-            self.show(passed.seen, None);
+            self.end(passed.seen, Remark::NoResponse);
         }
         found
     }
@@ -206,7 +207,7 @@ impl Relay {
                 out.write_all(to).await?;
                 frame_into(&mut out, pieces);
                 out.truncate(after);
-                self.show(seen, None);
+                self.end(seen, Remark::NoResponse);
                 cut = true;
                 break;
             }
@@ -220,7 +221,7 @@ impl Relay {
         }
         out.write_all(to).await?;
         for (seen, pieces, latency) in written {
-            self.show(seen, Some((&pieces, latency)));
+            self.show(seen, &pieces, latency);
         }
         if cut { Err(End::Cut) } else { Ok(()) }
     }

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use milena_fault::{Opening, Patch};
+use milena_inspect::conversation::Exchange;
 use milena_messages::ApiKey;
 
-use crate::event::{Exchange, Room};
+use crate::event::Room;
 
 /// The exchange to be, with room for it, when somebody watches.
 pub(super) type Seen = Option<(Box<Exchange>, Room)>;

@@ -7,7 +7,7 @@ use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::{ApiKey, ApiVersionsRequest, Bytes, ErrorCode, MetadataRequest, ProduceRequest};
 use tokio::io::AsyncReadExt as _;
 
-use crate::setup::{Raw, broker, client, client_config, closed, exchange, frame, tap};
+use crate::setup::{Raw, broker, client, client_config, closed, exchange, frame, id, tap};
 
 #[tokio::test]
 async fn an_error_goes_to_the_client_and_the_request_to_nobody() {
@@ -48,9 +48,9 @@ async fn a_delayed_answer_comes_late_and_a_dropped_one_never() {
     client.send(&frame(&ApiVersionsRequest::default(), 0, 2)).await;
     client.ask(&ApiVersionsRequest::default(), 0, 3).await;
     let seen: Vec<_> = (0..3).map(|_| exchange(&watch, ApiKey::API_VERSIONS)).collect();
-    assert!(seen[0].latency.unwrap() >= Duration::from_millis(300));
-    assert_eq!((seen[1].correlation_id, &seen[1].response), (2, &None));
-    assert_eq!(seen[2].correlation_id, 3);
+    assert!(seen[0].latency().unwrap() >= Duration::from_millis(300));
+    assert_eq!((id(&seen[1]), &seen[1].response), (2, &None));
+    assert_eq!(id(&seen[2]), 3);
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ async fn a_client_works_by_way_of_the_proxy_and_never_sees_the_real_address() {
     let mut answers = events
         .iter()
         .filter_map(|event| if let Event::Exchange(exchange) = event { exchange.response.clone() } else { None });
-    assert!(answers.all(|answer| !answer.windows(4).any(|bytes| bytes == [0, 0, real[0], real[1]])));
+    assert!(answers.all(|answer| !answer.bytes.windows(4).any(|bytes| bytes == [0, 0, real[0], real[1]])));
 }
 
 /// Takes one connection, and gives what it heard up to some bytes, after saying some others.
@@ -124,13 +124,15 @@ async fn the_bare_tokens_of_sasl_pass_and_requests_are_known_again_behind_them()
     let seen: Vec<_> = rest(&watch)
         .into_iter()
         .inspect(|event| match event {
-            Event::Exchange(token) if token.api.is_none() => {
-                assert_eq!(token.request, "\0alice\0secret");
-                assert_eq!(token.clone().without_secrets().request, "*************");
+            Event::Exchange(token) if token.head().is_none() => {
+                assert_eq!(token.request.as_ref().unwrap().bytes, "\0alice\0secret");
+                assert_eq!(token.clone().without_secrets().request.unwrap().bytes, "*************");
             }
             _ => {}
         })
-        .filter_map(|event| if let Event::Exchange(exchange) = event { Some(exchange.api) } else { None })
+        .filter_map(|event| {
+            if let Event::Exchange(exchange) = event { Some(exchange.head().map(|head| head.api_key)) } else { None }
+        })
         .collect();
     assert_eq!(seen, [Some(ApiKey::SASL_HANDSHAKE), None, Some(ApiKey::METADATA)]);
 }

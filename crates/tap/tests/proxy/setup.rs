@@ -43,7 +43,7 @@ pub(crate) async fn client(tap: &Tap) -> Client {
 pub(crate) fn exchange(watch: &Watch, api: ApiKey) -> Box<Exchange> {
     loop {
         match watch.next(PATIENCE).unwrap() {
-            Event::Exchange(exchange) if exchange.api == Some(api) => return exchange,
+            Event::Exchange(exchange) if exchange.head().is_some_and(|head| head.api_key == api) => return exchange,
             _ => {}
         }
     }
@@ -119,4 +119,9 @@ impl Raw {
         let tagged = R::API_KEY.response_header_version(version) >= 1;
         R::Response::from_bytes(answer.slice(if tagged { 5 } else { 4 }..), version).unwrap()
     }
+}
+
+/// The correlation id of a request that passed.
+pub(crate) fn id(exchange: &Exchange) -> i32 {
+    exchange.head().unwrap().correlation_id
 }

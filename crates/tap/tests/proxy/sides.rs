@@ -15,7 +15,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::setup::{PATIENCE, Raw, broker, closed, exchange, frame, raw, rest, tap, to};
+use crate::setup::{PATIENCE, Raw, broker, closed, exchange, frame, id, raw, rest, tap, to};
 
 #[tokio::test]
 async fn tls_on_the_plain_port_and_other_strangers_are_named() {
@@ -51,8 +51,8 @@ async fn a_broker_that_dies_takes_its_connections_with_it_and_is_found_again() {
     let config = milena_broker::BrokerConfig { port, ..milena_broker::BrokerConfig::default() };
     let _again = milena_broker::Broker::start(config).await.unwrap();
     Raw::to(&tap).await.ask(&ApiVersionsRequest::default(), 0, 2).await;
-    assert_eq!(exchange(&watch, ApiKey::API_VERSIONS).correlation_id, 1);
-    assert_eq!(exchange(&watch, ApiKey::API_VERSIONS).correlation_id, 2);
+    assert_eq!(id(&exchange(&watch, ApiKey::API_VERSIONS)), 1);
+    assert_eq!(id(&exchange(&watch, ApiKey::API_VERSIONS)), 2);
 }
 
 #[tokio::test]

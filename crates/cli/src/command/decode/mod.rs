@@ -24,7 +24,7 @@ use milena_schema::MessageSpec;
 use super::subject::{Shape, Subject, blob_kind, check_version};
 use crate::failure::{Failure, Result};
 use crate::input::BytesInput;
-use crate::output::{self, short, size};
+use crate::output::{self, fit, size};
 use capture::Captures;
 use kind::Kind;
 use part::{Printer, Style};
@@ -153,6 +153,10 @@ struct View {
     /// Show passwords, tokens and keys beside their fields too; JSON always has them
     #[arg(long)]
     show_secrets: bool,
+
+    /// Cut nothing to fit the terminal; without a terminal nothing is cut anyway
+    #[arg(long)]
+    wide: bool,
 }
 
 /// What the caller said of the bytes beside their kind.
@@ -164,6 +168,7 @@ struct Told {
 
 impl Decode {
     pub(crate) fn run(self) -> Result {
+        output::set_wide(self.view.wide);
         let (kind, told) = self.told()?;
         if kind == Kind::Topic {
             let mut printer = Printer::new(told.style, self.view.show_secrets);
@@ -300,7 +305,7 @@ fn message(bytes: Bytes, told: &Told, printer: &mut Printer) -> Result {
     let decoded = part::decode(&part, printer)?;
     if decoded.leftover > 0 {
         let at = part.bytes.len() - decoded.leftover;
-        let hex = short(&output::hex(part.bytes.get(at..).unwrap_or_default()), 40);
+        let hex = fit(&output::hex(part.bytes.get(at..).unwrap_or_default()), 40);
         let count = size(decoded.leftover);
         printer.note(&format!("{count} left over behind the message, from byte {at}: {hex}"))?;
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::part::{Printer, decode};
 use crate::failure::{Failure, Result};
-use crate::output::{self, short};
+use crate::output::{self, fit};
 
 /// A frame to be shown.
 pub(super) struct Shown<'a> {
@@ -80,7 +80,7 @@ impl Shown<'_> {
                     let rest = &self.frame.bytes[self.frame.bytes.len() - leftover..];
                     self.members.insert("leftover".to_owned(), json!(output::base64(rest)));
                     let (count, start) = (output::size(leftover), self.base + self.frame.bytes.len() - leftover);
-                    let hex = short(&output::hex(rest), 40);
+                    let hex = fit(&output::hex(rest), 40);
                     self.notes.insert(0, format!("{count} left over behind the message, from byte {start}: {hex}"));
                 }
                 None
@@ -147,7 +147,7 @@ impl Shown<'_> {
         };
         let what = match &self.frame.head {
             Some(head) => {
-                let client = head.client_id.as_ref().map(|id| format!("  {:?}", short(id, 40))).unwrap_or_default();
+                let client = head.client_id.as_ref().map(|id| format!("  {:?}", fit(id, 40))).unwrap_or_default();
                 format!("{} v{}  #{}{client}", head.api_key, head.api_version, head.correlation_id)
             }
             None if self.frame.is_sasl_token() => "token of SASL".to_owned(),

@@ -1,7 +1,7 @@
 use std::str::FromStr;
 
+use milena_inspect::conversation::{Exchange, Facts};
 use milena_messages::{ApiKey, ErrorCode};
-use milena_tap::{Exchange, Facts};
 
 /// Which exchanges are shown: one of several values has to fit.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +16,11 @@ pub(crate) enum Filter {
 impl Filter {
     pub(crate) fn lets(&self, exchange: &Exchange, facts: &Facts) -> bool {
         match self {
-            Self::Api(apis) => exchange.api.is_some_and(|api| apis.contains(&api)),
-            Self::Client(all) => exchange.client_id.as_ref().is_some_and(|id| all.iter().any(|one| fits(one, id))),
+            Self::Api(apis) => exchange.head().is_some_and(|head| apis.contains(&head.api_key)),
+            Self::Client(all) => {
+                let id = exchange.head().and_then(|head| head.client_id.as_ref());
+                id.is_some_and(|id| all.iter().any(|one| fits(one, id)))
+            }
             Self::Topic(all) => facts.topics.iter().any(|topic| all.iter().any(|one| fits(one, topic))),
             Self::Error(codes) => match codes.as_slice() {
                 [] => !facts.errors.is_empty(),

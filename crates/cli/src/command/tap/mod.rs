@@ -1,5 +1,4 @@
 mod filter;
-mod json;
 mod save;
 mod summary;
 mod view;
@@ -19,6 +18,7 @@ use self::save::Save;
 use self::view::View;
 use crate::failure::{Failure, Result};
 use crate::network::{duration, stopped, with_port};
+use crate::output;
 use crate::security::Security;
 
 /// Bytes of frames that may wait for the terminal and the file.
@@ -83,6 +83,10 @@ pub(crate) struct Tap {
     #[arg(long)]
     records: bool,
 
+    /// Cut nothing to fit the terminal; without a terminal nothing is cut anyway
+    #[arg(long)]
+    wide: bool,
+
     /// Keep all that passes, shown or not: .jsonl for `milena decode`, .pcapng for Wireshark too
     #[arg(long, value_name = "FILE")]
     save: Vec<PathBuf>,
@@ -113,6 +117,7 @@ pub(crate) struct Tap {
 
 impl Tap {
     pub(crate) fn run(self) -> Result {
+        output::set_wide(self.wide);
         let listen = Address::parse(&self.listen).map_err(|error| Failure::usage(format!("--listen: {error}")))?;
         let bootstrap = self.bootstrap.iter().map(|to| Address::parse(&with_port(to.clone())));
         let config = TapConfig {

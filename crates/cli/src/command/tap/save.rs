@@ -2,9 +2,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use milena_inspect::conversation::{Direction, Head};
+use milena_inspect::capture::PcapngWriter;
+use milena_inspect::conversation::{Exchange, Head};
 use milena_inspect::trace::TracedFrame;
-use milena_tap::{Exchange, PcapngWriter};
 
 use crate::failure::{Failure, Result};
 
@@ -81,22 +81,16 @@ impl Save {
 
 /// The frames of an exchange, with what is known of them.
 fn trace(exchange: &Exchange) -> impl Iterator<Item = (TracedFrame, Option<Head>)> {
-    let head = exchange.api.map(|api_key| Head {
-        api_key,
-        api_version: exchange.version,
-        correlation_id: exchange.correlation_id,
-        client_id: exchange.client_id.clone(),
-    });
-    let frame = |direction, time, frame| TracedFrame {
-        time: Some(time),
-        connection: exchange.connection,
-        client: Some(exchange.client.to_string()),
-        broker: Some(exchange.broker.to_string()),
-        direction,
-        frame,
-    };
-    let request = frame(Direction::Request, exchange.time, exchange.request.clone());
-    let answered = exchange.time + exchange.latency.unwrap_or_default();
-    let response = exchange.response.clone().map(|response| frame(Direction::Response, answered, response));
-    [Some(request), response].into_iter().flatten().map(move |frame| (frame, head.clone()))
+    let endpoints = exchange.endpoints.as_deref();
+    exchange.request.iter().chain(&exchange.response).map(move |frame| {
+        let traced = TracedFrame {
+            time: Some(frame.time),
+            connection: exchange.connection(),
+            client: endpoints.map(|endpoints| endpoints.client.clone()),
+            broker: endpoints.map(|endpoints| endpoints.broker.clone()),
+            direction: frame.direction,
+            frame: frame.bytes.clone(),
+        };
+        (traced, exchange.head().cloned())
+    })
 }

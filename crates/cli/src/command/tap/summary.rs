@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
-use milena_connection::read_request_header;
-use milena_messages::{ApiKey, ApiVersionsRequest, Message as _};
-use milena_tap::{Exchange, Facts};
+use milena_inspect::conversation::{Exchange, Facts};
+use milena_messages::ApiKey;
 use serde_json::{Value, json};
 
-use super::json::millis;
-use crate::output::short;
+use crate::output::fit;
 use crate::table::Table;
 
 /// Clients that are told apart.
@@ -30,6 +29,8 @@ struct Count {
     received: u64,
     errors: u64,
     faults: u64,
+    throttled: u64,
+    throttle_time: Duration,
     latency: Histogram,
 }
 
@@ -42,26 +43,31 @@ struct Client {
 
 impl Summary {
     pub(crate) fn count(&mut self, exchange: &Exchange, facts: &Facts) {
-        let count = self.apis.entry((exchange.api, exchange.version)).or_default();
+        let head = exchange.head();
+        let api = head.map_or((None, 0), |head| (Some(head.api_key), head.api_version));
+        let count = self.apis.entry(api).or_default();
         count.exchanges += 1;
-        count.sent += exchange.request.len() as u64 + 4;
-        count.received += exchange.response.as_ref().map_or(0, |response| response.len() as u64 + 4);
+        count.sent += exchange.request.as_ref().map_or(0, |request| request.size() as u64 + 4);
+        count.received += exchange.response.as_ref().map_or(0, |response| response.size() as u64 + 4);
+        count.throttled += u64::from(facts.throttle.is_some());
+        count.throttle_time += facts.throttle.unwrap_or_default();
         count.errors += u64::from(!facts.errors.is_empty());
         count.faults += u64::from(exchange.fault.is_some());
-        if let Some(latency) = exchange.latency {
+        if let Some(latency) = exchange.latency() {
             count.latency.add(latency);
         }
-        if exchange.api == Some(ApiKey::API_VERSIONS) && self.software.len() < 100 * MOST_CLIENTS {
-            if let Some(software) = software(exchange) {
-                self.software.insert(exchange.connection, software);
+        let connection = exchange.connection();
+        if let Some((name, version)) = &facts.software {
+            if self.software.len() < 100 * MOST_CLIENTS && !name.is_empty() {
+                self.software.insert(connection, format!("{name} {version}"));
             }
         }
-        let id = exchange.client_id.as_deref().unwrap_or_default();
+        let id = head.and_then(|head| head.client_id.as_deref()).unwrap_or_default();
         if self.clients.contains_key(id) || self.clients.len() < MOST_CLIENTS {
             let client = self.clients.entry(id.to_owned()).or_default();
             client.exchanges += 1;
-            client.connections.insert(exchange.connection);
-            if let Some(software) = self.software.get(&exchange.connection) {
+            client.connections.insert(connection);
+            if let Some(software) = self.software.get(&connection) {
                 client.software.clone_from(software);
             }
         }
@@ -72,33 +78,51 @@ impl Summary {
     }
 
     pub(crate) fn render(&self) -> String {
-        let titles = ["API", ">VERSION", ">COUNT", ">SENT", ">RECEIVED", ">ERRORS", ">FAULTS", ">P50 MS", ">P99 MS"];
+        // Columns that would be all zeros are left out, so that the table fits a terminal.
+        let has = |value: fn(&Count) -> u64| self.apis.values().any(|count| value(count) > 0);
+        let (errors, faults) = (has(|count| count.errors), has(|count| count.faults));
+        let throttled = has(|count| count.throttled);
+        let mut titles = vec!["REQUEST", ">COUNT", ">SENT", ">RECEIVED"];
+        for (shown, title) in [(errors, ">ERRORS"), (faults, ">FAULTS"), (throttled, ">THROTTLED")] {
+            titles.extend(shown.then_some(title));
+        }
+        titles.extend([">P50 MS", ">P99 MS"]);
         let mut apis = Table::new(&titles);
         for ((api, version), count) in &self.apis {
             let latency =
                 |share| count.latency.quantile(share).map_or("-".to_owned(), |time| format!("{:.2}", millis(time)));
-            apis.row(vec![
-                name(*api),
-                api.map_or("-".to_owned(), |_| version.to_string()),
+            let mut row = vec![
+                api.map_or("SASL token".to_owned(), |api| format!("{api} v{version}")),
                 count.exchanges.to_string(),
                 count.sent.to_string(),
                 count.received.to_string(),
-                count.errors.to_string(),
-                count.faults.to_string(),
-                latency(0.5),
-                latency(0.99),
-            ]);
+            ];
+            row.extend(errors.then(|| count.errors.to_string()));
+            row.extend(faults.then(|| count.faults.to_string()));
+            row.extend(throttled.then(|| count.throttled.to_string()));
+            row.extend([latency(0.5), latency(0.99)]);
+            apis.row(row);
         }
         let mut clients = Table::new(&["CLIENT", "SOFTWARE", ">CONNECTIONS", ">COUNT"]);
         for (id, client) in &self.clients {
             clients.row(vec![
-                if id.is_empty() { "-".to_owned() } else { short(id, 40) },
-                if client.software.is_empty() { "-".to_owned() } else { short(&client.software, 40) },
+                if id.is_empty() { "-".to_owned() } else { fit(id, 30) },
+                if client.software.is_empty() { "-".to_owned() } else { fit(&client.software, 25) },
                 client.connections.len().to_string(),
                 client.exchanges.to_string(),
             ]);
         }
-        format!("{}\n{}", apis.render(), clients.render())
+        let mut text = format!("{}\n{}", apis.render(), clients.render());
+        if throttled {
+            let total: Duration = self.apis.values().map(|count| count.throttle_time).sum();
+            let count: u64 = self.apis.values().map(|count| count.throttled).sum();
+            let _ = writeln!(
+                text,
+                "\n{count} responses told clients to wait for a quota, {:.1} s in all.",
+                total.as_secs_f64()
+            );
+        }
+        text
     }
 
     pub(crate) fn to_json(&self, skipped: u64) -> Value {
@@ -111,6 +135,8 @@ impl Summary {
                 "receivedBytes": count.received,
                 "errors": count.errors,
                 "faults": count.faults,
+                "throttled": count.throttled,
+                "throttleTimeMs": count.throttle_time.as_millis() as u64,
                 "p50Ms": count.latency.quantile(0.5).map(millis),
                 "p99Ms": count.latency.quantile(0.99).map(millis),
             })
@@ -123,27 +149,18 @@ impl Summary {
                 "count": client.exchanges,
             })
         });
-        json!({ "summary": {
-            "apis": apis.collect::<Vec<_>>(), "clients": clients.collect::<Vec<_>>(), "notShown": skipped,
-        }})
+        json!({
+            "type": "summary",
+            "apis": apis.collect::<Vec<_>>(),
+            "clients": clients.collect::<Vec<_>>(),
+            "notShown": skipped,
+        })
     }
 }
 
-fn name(api: Option<ApiKey>) -> String {
-    match api {
-        None => "SASL token".to_owned(),
-        Some(api) => match api.name() {
-            Some(name) => name.to_owned(),
-            None => format!("key {}", api.0),
-        },
-    }
-}
-
-fn software(exchange: &Exchange) -> Option<String> {
-    let (_, body) = read_request_header(exchange.request.clone()).ok()?;
-    let request = ApiVersionsRequest::from_bytes(body, exchange.version).ok()?;
-    let text = format!("{} {}", request.client_software_name, request.client_software_version);
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+/// Milliseconds with microseconds after the point.
+fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
 }
 
 /// Times in classes, each 1/16 wider than the one before: quantiles are right to some 6 %.

@@ -1,6 +1,5 @@
 //! `decode --as capture`: what clients and brokers said in a capture of a network.
 
-mod contents;
 mod summary;
 
 use std::fs::File;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use milena_inspect::capture::{Capture, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture};
-use milena_inspect::conversation::{Direction, Line};
+use milena_inspect::conversation::{Direction, FactReader};
 use serde_json::{Value, json};
 
 use super::View;
@@ -62,6 +61,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bo
         captures,
         paint: Paint::stdout(),
         exchanges: 0,
+        reader: FactReader::default(),
         // Somebody may be looking on while the capture is made.
         live: paths.is_empty() || io::stdout().is_terminal(),
         text: Vec::new(),
@@ -110,10 +110,11 @@ impl Unread {
     }
 
     fn exchange(&mut self, captured: &Captured) {
-        self.of += captured.exchange.request.iter().chain(&captured.exchange.response).count() as u64;
-        self.frames += captured.unread.len() as u64;
-        if let Some((direction, error)) = captured.unread.first() {
-            let (connection, name) = (captured.connection, direction.name());
+        let Captured { exchange, facts, .. } = captured;
+        self.of += exchange.request.iter().chain(&exchange.response).count() as u64;
+        self.frames += facts.unread.len() as u64;
+        if let Some((direction, error)) = facts.unread.first() {
+            let (connection, name) = (exchange.connection(), direction.name());
             self.first.get_or_insert_with(|| format!("a {name} of connection #{connection}: {error}"));
         }
     }
@@ -182,6 +183,8 @@ struct Show {
     captures: Captures,
     paint: Paint,
     exchanges: u64,
+    /// For the records.
+    reader: FactReader,
     /// Nothing waits in the buffer.
     live: bool,
     /// Memory for a line of JSON.
@@ -194,22 +197,23 @@ impl Show {
         if self.captures.summary {
             return Ok(());
         }
+        let Captured { exchange, facts, .. } = captured;
+        let sets = self.records.then(|| {
+            // Names of topics, which later exchanges have only the ids of.
+            self.reader.read(exchange);
+            self.reader.records(exchange)
+        });
         if self.json {
             self.text.clear();
-            captured.write_json(&mut self.text);
+            exchange::write_json(exchange, facts, sets.as_deref(), &mut self.text);
             self.text.push(b'\n');
             return Ok(self.out.write_all(&self.text)?);
         }
-        let Captured { connection, exchange, errors, topics, .. } = captured;
         if self.exchanges == 1 {
             writeln!(self.out, "{}", exchange::title(self.paint))?;
         }
-        let line = Line::new(*connection, exchange, topics.clone(), errors.clone());
-        writeln!(self.out, "{}", exchange::line(&line, self.paint))?;
-        if self.records {
-            contents::write(exchange, topics, &mut self.out)?;
-        }
-        Ok(())
+        let lines = exchange::lines(exchange, facts, sets.as_deref().unwrap_or_default(), self.paint);
+        Ok(self.out.write_all(lines.as_bytes())?)
     }
 
     fn gap(&mut self, event: &Event) -> Result {
@@ -238,10 +242,10 @@ impl Show {
             what.push("an unknown number of bytes not captured".to_owned());
         }
         if *passed > 0 {
-            what.push(format!("{} passed over up to the next frame", output::size(*passed as usize)));
+            what.push(format!("{} skipped up to the next frame", output::size(*passed as usize)));
         }
-        let time = time.get(11..26).unwrap_or_default();
-        writeln!(self.out, "{time:<15} {:>5} … from the {who}: {}", format!("#{connection}"), what.join(", "))?;
+        let time = time.get(11..23).unwrap_or_default();
+        writeln!(self.out, "{time:<12} {:>4} … from the {who}: {}", format!("#{connection}"), what.join(", "))?;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use milena_connection::Foreign;
 use milena_inspect::capture::{Calls, CaptureStatistics, Connection, Protocol};
@@ -11,7 +12,7 @@ use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::Spec;
 use serde_json::{Value, json};
 
-use crate::output::short;
+use crate::output::fit;
 use crate::table::wrap;
 
 /// Most clients that are told apart.
@@ -24,7 +25,7 @@ const MAX_NAMES: usize = 1000;
 const SHOWN: usize = 20;
 
 /// Characters of a line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 80;
 
 /// A space that does not break.
 const GLUE: &str = "\u{e000}";
@@ -37,6 +38,7 @@ pub(super) fn json(connection: &Connection) -> Value {
             "version": version,
             "count": calls.count,
             "failed": calls.failed,
+            "throttled": calls.throttled,
             "droppedIn": dropped(*api, *version),
         })
     });
@@ -50,7 +52,7 @@ pub(super) fn json(connection: &Connection) -> Value {
         "first": time::format(connection.first),
         "last": time::format(connection.last),
         "fromStart": connection.from_start,
-        "protocol": protocol(connection.protocol),
+        "protocol": connection.protocol.to_string(),
         "clientIds": connection.client_ids,
         "softwareName": software.map(|(name, _)| name),
         "softwareVersion": software.map(|(_, version)| version),
@@ -59,6 +61,8 @@ pub(super) fn json(connection: &Connection) -> Value {
         "topicsRead": connection.read,
         "topicsWritten": connection.written,
         "errors": errors.collect::<Value>(),
+        "throttled": connection.throttled,
+        "throttleTimeMs": connection.throttle_time.as_millis() as u64,
         "frames": connection.frames,
         "unreadFrames": connection.unread,
         "sentBytes": connection.sent,
@@ -74,15 +78,6 @@ fn dropped(api: ApiKey, version: i16) -> Option<&'static str> {
     dropped.iter().find(|since| since.versions.contains(version)).map(|since| since.release.as_str())
 }
 
-fn protocol(protocol: Protocol) -> String {
-    match protocol {
-        Protocol::Kafka => "Kafka".to_owned(),
-        Protocol::Foreign(Foreign::TlsHandshake | Foreign::TlsAlert) => "TLS".to_owned(),
-        Protocol::Foreign(foreign) => foreign.to_string(),
-        _ => "unknown".to_owned(),
-    }
-}
-
 /// Connections of one client.
 #[derive(Default)]
 struct Client {
@@ -94,6 +89,8 @@ struct Client {
     read: BTreeSet<String>,
     written: BTreeSet<String>,
     errors: BTreeMap<ErrorCode, u64>,
+    throttled: u64,
+    throttle_time: Duration,
     sent: u64,
     received: u64,
     missing: u64,
@@ -117,10 +114,11 @@ impl Summary {
                 Protocol::Foreign(Foreign::TlsHandshake | Foreign::TlsAlert) => {
                     "TLS, inside of which nothing can be read".to_owned()
                 }
-                Protocol::Foreign(foreign) => foreign.to_string(),
+                Protocol::Foreign(_) | Protocol::ZooKeeper => connection.protocol.to_string(),
                 Protocol::Kafka => "Kafka, without a frame".to_owned(),
                 _ if connection.passed + connection.missing == 0 => "no data at all".to_owned(),
-                _ => "nothing that could be told to be Kafka".to_owned(),
+                Protocol::Other => "not Kafka: no request could be read from its start on".to_owned(),
+                _ => "no frame of Kafka found; the start of the connection is missing".to_owned(),
             };
             let other = self.others.entry(what).or_insert_with(|| (0, ends(&connection)));
             other.0 += 1;
@@ -144,7 +142,7 @@ impl Summary {
         let others: u64 = self.others.values().map(|(count, _)| count).sum();
         let _ = writeln!(
             text,
-            "{} in {}: {} of Kafka, {others} of others",
+            "{} in {}: {} Kafka, {others} other",
             counted(statistics.packets, "packet"),
             counted(statistics.connections, "connection"),
             self.kafka,
@@ -171,12 +169,15 @@ impl Client {
             let sum = self.calls.entry(call).or_default();
             sum.count += calls.count;
             sum.failed += calls.failed;
+            sum.throttled += calls.throttled;
         }
         keep(&mut self.read, connection.read);
         keep(&mut self.written, connection.written);
         for (error, count) in connection.errors {
             *self.errors.entry(error).or_default() += count;
         }
+        self.throttled += connection.throttled;
+        self.throttle_time += connection.throttle_time;
         self.sent += connection.sent;
         self.received += connection.received;
         self.missing += connection.missing;
@@ -185,9 +186,9 @@ impl Client {
 
     fn render(&self, address: Option<IpAddr>, name: &str, text: &mut String) {
         let software = names(self.software.iter());
-        let _ = write!(text, "\n{}", short(name, 60));
+        let _ = write!(text, "\n{}", fit(name, 60));
         if !software.is_empty() {
-            let _ = write!(text, "  ({})", short(&software, 60));
+            let _ = write!(text, "  ({})", fit(&software, 60));
         }
         if let Some(address) = address {
             let _ = write!(text, "  at {address}");
@@ -219,6 +220,10 @@ impl Client {
             let errors: Vec<String> = self.errors.iter().map(|(error, count)| format!("{error} × {count}")).collect();
             row("errors", errors.join(", "));
         }
+        if self.throttled > 0 {
+            let seconds = self.throttle_time.as_secs_f64();
+            row("throttled", format!("{} responses, {seconds:.1} s in all", self.throttled));
+        }
         let removed = self.calls.keys().filter_map(|(api, version)| {
             dropped(*api, *version).map(|release| format!("{api} v{version} in Kafka {release}").replace(' ', GLUE))
         });
@@ -240,7 +245,7 @@ fn keep<T: Ord>(kept: &mut BTreeSet<T>, names: impl IntoIterator<Item = T>) {
 
 fn names<T: AsRef<str>>(names: impl ExactSizeIterator<Item = T>) -> String {
     let more = names.len().saturating_sub(SHOWN);
-    let mut shown: Vec<String> = names.take(SHOWN).map(|name| short(name.as_ref(), 60)).collect();
+    let mut shown: Vec<String> = names.take(SHOWN).map(|name| fit(name.as_ref(), 60)).collect();
     if more > 0 {
         shown.push(format!("{more} more"));
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::event::Exchange;
+use crate::conversation::{Endpoints, Exchange, Frame};
 
 /// Link type of packets that begin with their IP header.
 const LINKTYPE_RAW: u16 = 101;
@@ -21,7 +21,7 @@ const ACK: u8 = 0x10;
 ///
 /// The frames are real, the packets around them are made up: each connection begins with a handshake at its first
 /// exchange, nothing is lost and nothing repeated. The addresses are those of client and broker; a broker known by a name
-/// alone has 192.0.2.1, an address for documentation.
+/// alone has 192.0.2.1, an address for documentation. [`Capture`](super::Capture) reads the exchanges back.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     out: W,
@@ -56,24 +56,24 @@ impl<W: Write> PcapngWriter<W> {
         Ok(Self { out, streams: HashMap::new() })
     }
 
-    /// Writes an exchange.
+    /// Writes an exchange; its connection is number 0 when it has no endpoints.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn write(&mut self, exchange: &Exchange) -> io::Result<()> {
-        let id = exchange.connection;
+        let id = exchange.connection();
+        let time = exchange.time();
         if let Entry::Vacant(vacant) = self.streams.entry(id) {
-            let ip = exchange.broker.host().parse().unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
-            let broker = SocketAddr::new(ip, exchange.broker.port());
-            let client = SocketAddr::new(exchange.client.ip().to_canonical(), exchange.client.port());
-            vacant.insert(Stream { client, broker, next: [0, 0], last: exchange.time });
-            self.packet(id, 0, exchange.time, SYN, &[])?;
-            self.packet(id, 1, exchange.time, SYN | ACK, &[])?;
-            self.packet(id, 0, exchange.time, ACK, &[])?;
+            let (client, broker) = addresses_of(exchange.endpoints.as_deref());
+            vacant.insert(Stream { client, broker, next: [0, 0], last: time });
+            self.packet(id, 0, time, SYN, &[])?;
+            self.packet(id, 1, time, SYN | ACK, &[])?;
+            self.packet(id, 0, time, ACK, &[])?;
         }
-        self.frame(id, 0, exchange.time, &exchange.request)?;
-        if let (Some(response), latency) = (&exchange.response, exchange.latency.unwrap_or_default()) {
-            self.frame(id, 1, exchange.time + latency, response)?;
+        for (direction, frame) in [&exchange.request, &exchange.response].into_iter().enumerate() {
+            if let Some(Frame { time, bytes, .. }) = frame {
+                self.frame(id, direction, *time, bytes)?;
+            }
         }
         Ok(())
     }
@@ -122,6 +122,20 @@ impl<W: Write> PcapngWriter<W> {
         body.resize(body.len().next_multiple_of(4), 0);
         block(&mut self.out, 6, &body)
     }
+}
+
+/// The addresses of client and broker; addresses for documentation for what has only a name.
+fn addresses_of(endpoints: Option<&Endpoints>) -> (SocketAddr, SocketAddr) {
+    let parse = |text: &str, unnamed: [u8; 4]| -> SocketAddr {
+        let named = || {
+            let port = text.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or_default();
+            SocketAddr::new(IpAddr::V4(Ipv4Addr::from(unnamed)), port)
+        };
+        let address: SocketAddr = text.parse().unwrap_or_else(|_| named());
+        SocketAddr::new(address.ip().to_canonical(), address.port())
+    };
+    let (client, broker) = endpoints.map_or(("", ""), |endpoints| (&*endpoints.client, &*endpoints.broker));
+    (parse(client, [192, 0, 2, 2]), parse(broker, [192, 0, 2, 1]))
 }
 
 fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
