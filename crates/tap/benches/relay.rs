@@ -231,7 +231,7 @@ fn watched(server: SocketAddr) -> Proxy {
         let (tap, watch) = Tap::watched(config(server), 64 << 20).unwrap();
         let address = tap.address();
         thread::spawn(move || {
-            let mut reader = milena_tap::FactReader::default();
+            let mut reader = milena_inspect::conversation::FactReader::default();
             loop {
                 match watch.next(Duration::MAX) {
                     Ok(milena_tap::Event::Exchange(exchange)) => drop(reader.read(&exchange)),
