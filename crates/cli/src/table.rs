@@ -70,7 +70,59 @@ impl Table {
     }
 }
 
-/// Breaks text between words into lines of at most `width` characters; a longer word stands alone.
+/// Breaks lines that are longer than `width` between words. What follows is indented a little more than the line.
+pub(crate) fn fold(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let content = line.trim_start();
+        let indent = line.chars().count() - content.chars().count();
+        if line.chars().count() <= width {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        // The first line keeps its columns: only what comes after it is wrapped anew.
+        let mut rest = line;
+        if let Some(at) = break_before(rest, width) {
+            out.push_str(rest[..at].trim_end());
+            out.push('\n');
+            rest = rest[at..].trim_start();
+        }
+        let indent = indent + 4;
+        for line in wrap(rest, width.saturating_sub(indent).max(20)) {
+            out.extend(std::iter::repeat_n(' ', indent));
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The last place where a line can break to be at most `width` characters long.
+fn break_before(line: &str, width: usize) -> Option<usize> {
+    let start = line.len() - line.trim_start().len();
+    let mut found = None;
+    let mut before_space = false;
+    for (count, (at, c)) in line.char_indices().enumerate() {
+        if c == ' ' && !before_space && at > start && count <= width {
+            found = Some(at);
+        }
+        before_space = c == ' ';
+    }
+    found
+}
+
+/// Breaks text between words into lines of at most `width` characters; a longer word is broken too.
+pub(crate) fn wrap_all(text: &str, width: usize) -> Vec<String> {
+    let pieces = wrap(text, width).into_iter().flat_map(|line| {
+        let chars: Vec<char> = line.chars().collect();
+        let pieces: Vec<String> = chars.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect();
+        if pieces.is_empty() { vec![String::new()] } else { pieces }
+    });
+    pieces.collect()
+}
+
+/// Breaks text between words into lines of at most `width` characters; a longer word has a line of its own.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -112,6 +164,17 @@ mod tests {
         let painted = table.render_with(|column, cell| format!("<{column}{cell}>"));
         assert_eq!(painted, " <0KEY>     <2NAME>\n   <01>     <2Fetch>\n<01000>  <1x>\n");
         assert_eq!(table.render(), " KEY     NAME\n   1     Fetch\n1000  x\n");
+    }
+
+    #[test]
+    fn long_lines_fold_with_an_indent_and_keep_their_columns() {
+        assert_eq!(
+            fold("ab  cd\n  one   two three four five six\n", 16),
+            "ab  cd\n  one   two\n      three four five six\n"
+        );
+        let text = "  name    type   tag 0, default null, and a long explanation after it";
+        assert_eq!(fold(text, 40), "  name    type   tag 0, default null,\n      and a long explanation after it\n");
+        assert_eq!(wrap_all("a incomprehensible b", 5), ["a", "incom", "prehe", "nsibl", "e", "b"]);
     }
 
     #[test]

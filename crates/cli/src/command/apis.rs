@@ -12,18 +12,18 @@ use crate::table::Table;
 const EXAMPLES: &str = "Examples:
   milena apis                                      all 95 of them
   milena apis Fetch ListOffsets                    some of them, by name or key
-  milena apis --bootstrap localhost:9092           and what a broker speaks of them
+  milena apis --bootstrap localhost:9092           compare with the versions of a broker
   milena apis --json | jq '.[] | select(.key == 18)'
 
-Columns: VERSIONS are those that milena speaks, which is every one ever released. FLEXIBLE are
-those with compact lengths and tagged fields (KIP-482). KAFKA is what the newest release serves;
-`none` means that it dropped the API. SINCE is the release that brought the API. With --bootstrap,
-BROKER is what the broker says that it speaks, and COMMON the version that the two would choose.";
+Columns: VERSIONS are those that milena knows, which are all that were ever released. FLEXIBLE are
+those with compact lengths and tagged fields (KIP-482). IN 4.4 are those that the newest release
+serves; `none` means that it dropped the API. SINCE is the first release with the API. With
+--bootstrap, BROKER are the versions that the broker lists, and COMMON is the newest that both have.";
 
 /// List the APIs of the protocol with their versions
 ///
-/// Each request names its API by a number, the key, and the version of the layout that follows. This lists what there is,
-/// which versions have which form, and what the newest Apache Kafka still serves; or, with --bootstrap, what a broker does.
+/// Each request begins with the key of its API, a number, and the version of the layout that follows. This lists all APIs with
+/// their versions, and which of these the newest Apache Kafka still serves; with --bootstrap, which a broker serves.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Apis {
@@ -31,7 +31,7 @@ pub(crate) struct Apis {
     #[arg(value_name = "API")]
     apis: Vec<String>,
 
-    /// Brokers to ask first; one that answers is enough
+    /// Compare with these brokers; the first that responds is asked
     #[arg(long, short, value_name = "HOST:PORT", value_delimiter = ',')]
     bootstrap: Vec<String>,
 
@@ -56,28 +56,16 @@ impl Apis {
         if self.json {
             return output::print_json(&apis.into_iter().map(to_json).collect());
         }
-        let newest = spec.releases.last().map_or("", |release| release.name.as_str());
-        let mut table = Table::new(&[">KEY", "NAME", "VERSIONS", "FLEXIBLE", &format!("KAFKA {newest}"), "SINCE"]);
-        for api in apis {
-            table.row(vec![
-                api.key.to_string(),
-                api.name.clone(),
-                api.versions.to_string(),
-                api.flexible.intersect(api.versions).to_string(),
-                ApiKey(api.key).newest_kafka_versions().to_string(),
-                since(api).to_owned(),
-            ]);
-        }
-        output::print(&table.render())
+        output::print(&table(spec, apis))
     }
 
-    /// What we speak beside what a broker does.
+    /// The versions of milena beside those of a broker.
     fn compare(self, apis: Vec<&Api>) -> Result {
         let theirs = block_on(async {
             let client = self.manner.connect(self.bootstrap.clone()).await?;
             Ok(client.versions(Target::Any).await?)
         })?;
-        // A broker may know APIs that no release we know of has.
+        // A broker may have APIs that are in no known release.
         let unknown = theirs.iter().filter(|(key, _)| self.apis.is_empty() && key.name().is_none());
         let rows = apis.iter().map(|api| ApiKey(api.key)).chain(unknown.map(|(key, _)| key));
         let rows = rows.map(|key| (key, theirs.of(key), theirs.pick(key).ok()));
@@ -107,7 +95,23 @@ impl Apis {
     }
 }
 
-/// The release that brought an API.
+fn table(spec: &Spec, apis: Vec<&Api>) -> String {
+    let newest = spec.releases.last().map_or("", |release| release.name.as_str());
+    let mut table = Table::new(&[">KEY", "NAME", "VERSIONS", "FLEXIBLE", &format!("IN {newest}"), "SINCE"]);
+    for api in apis {
+        table.row(vec![
+            api.key.to_string(),
+            api.name.clone(),
+            api.versions.to_string(),
+            api.flexible.intersect(api.versions).to_string(),
+            ApiKey(api.key).newest_kafka_versions().to_string(),
+            since(api).to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+/// The first release with an API.
 fn since(api: &Api) -> &str {
     api.added.first().map_or("", |since| since.release.as_str())
 }
@@ -124,4 +128,19 @@ fn to_json(api: &Api) -> Value {
         "added": api.added.iter().map(|since| (since.versions.to_string(), json!(since.release))).collect::<Value>(),
         "dropped": api.dropped.iter().map(|since| (since.versions.to_string(), json!(since.release))).collect::<Value>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_fits_80_columns() {
+        let spec = Spec::kafka();
+        let table = table(spec, spec.apis.iter().collect());
+        assert_eq!(table.lines().count(), 96);
+        for line in table.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Result};
 use crate::mention::places_of_error;
 use crate::output;
-use crate::table::Table;
+use crate::table::{Table, wrap};
 
 const EXAMPLES: &str = "Examples:
   milena errors 3                                  what does error 3 mean
@@ -15,14 +15,14 @@ const EXAMPLES: &str = "Examples:
   milena errors coordinator                        every code with this word in its name
   milena errors --json | jq -r '.[] | select(.retriable) | .name'
 
-`retry` means that trying again can help, `refresh` that metadata or the coordinator should be
-looked up first. On a terminal, up to three codes are told in full, with the fields whose
-description names them; --json has that too. Kafka keeps no list of which API may answer with which.";
+`retry` means that a retry can help, `refresh` that metadata or the coordinator should be looked up
+first. Up to three codes are shown in full on a terminal, with the fields whose description names
+them; --json has these fields too. Kafka keeps no list of which API returns which code.";
 
 /// Explain the error codes of the protocol
 ///
-/// Answers carry a number in `errorCode`, here with its name, what it means, and whether a client should try again. There
-/// are 138 of them, from -1 to 136.
+/// Responses have a number in `errorCode`. This shows its name, its meaning, and whether a client should retry. There are
+/// 138 codes, from -1 to 136.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Errors {
@@ -40,7 +40,7 @@ impl Errors {
         let spec = Spec::kafka();
         let mut found: Vec<&ErrorSpec> = Vec::new();
         for wanted in &self.codes {
-            // A whole name means one code; any other word, those that have it inside.
+            // A whole name means one code; any other word means the codes whose names contain it.
             let unknown = match spec.error_named(wanted) {
                 Ok(error) => {
                     found.push(error);
@@ -63,10 +63,11 @@ impl Errors {
         if self.json {
             return output::print_json(&found.into_iter().map(to_json).collect());
         }
-        // One line each for grep; on a terminal a few are told in full.
+        // One line each for grep; on a terminal a few are shown in full.
+        let width = output::terminal_width();
         let text = match std::io::stdout().is_terminal() && found.len() <= 3 {
-            true => found.into_iter().map(in_full).collect::<Vec<_>>().join("\n"),
-            false => table(&found),
+            true => found.into_iter().map(|error| in_full(error, width)).collect::<Vec<_>>().join("\n"),
+            false => table(&found, width),
         };
         output::print(&text)
     }
@@ -81,28 +82,41 @@ fn advice(error: &ErrorSpec) -> &'static str {
     }
 }
 
-fn table(errors: &[&ErrorSpec]) -> String {
+/// One line for each code; where they are wider than `width`, the meaning is below.
+fn table(errors: &[&ErrorSpec], width: usize) -> String {
+    let start = |error: &ErrorSpec| {
+        vec![error.code.to_string(), error.name.clone(), advice(error).to_owned(), error.added.clone()]
+    };
     let mut table = Table::new(&[">CODE", "NAME", "ADVICE", "SINCE", "MEANING"]);
-    for error in errors {
-        table.row(vec![
-            error.code.to_string(),
-            error.name.clone(),
-            advice(error).to_owned(),
-            error.added.clone(),
-            error.doc.clone(),
-        ]);
+    errors.iter().for_each(|error| table.row([start(error), vec![error.doc.clone()]].concat()));
+    let text = table.render();
+    if text.lines().all(|line| line.chars().count() <= width) {
+        return text;
     }
-    table.render()
+    let mut table = Table::new(&[">CODE", "NAME", "ADVICE", "SINCE"]);
+    errors.iter().for_each(|error| table.row(start(error)));
+    let text = table.render();
+    let mut lines = text.lines();
+    let mut out: Vec<String> = lines.by_ref().take(1).map(ToOwned::to_owned).collect();
+    for (error, line) in errors.iter().zip(lines) {
+        out.push(line.to_owned());
+        out.extend(wrap(&error.doc, width.saturating_sub(6)).into_iter().map(|line| format!("      {line}")));
+    }
+    out.push(String::new());
+    out.join("\n")
 }
 
-fn in_full(error: &ErrorSpec) -> String {
-    let mut text = format!("{} {}\n  {}\n", error.code, error.name, error.doc);
+fn in_full(error: &ErrorSpec, width: usize) -> String {
+    let mut text = format!("{} {}\n", error.code, error.name);
+    for line in wrap(&error.doc, width.saturating_sub(2)) {
+        text.push_str(&format!("  {line}\n"));
+    }
     if !advice(error).is_empty() {
         text.push_str(&format!("  advice: {}\n", advice(error)));
     }
     text.push_str(&format!("  since Kafka {}", error.added));
     if let Some(was) = &error.was {
-        text.push_str(&format!(", once named {was}"));
+        text.push_str(&format!(", formerly {was}"));
     }
     text.push('\n');
     for place in places(error) {
@@ -111,7 +125,7 @@ fn in_full(error: &ErrorSpec) -> String {
     text
 }
 
-/// Where the spec speaks of the code. No list of all that can answer with it: Kafka has none.
+/// The places in the spec that name the code. This is no list of all that can return it: Kafka has none.
 fn places(error: &ErrorSpec) -> Vec<String> {
     let places = places_of_error(Spec::kafka(), error.code).into_iter();
     places
@@ -130,4 +144,22 @@ fn to_json(error: &ErrorSpec) -> Value {
         "namedAt": places(error),
         "doc": error.doc,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_fit_80_columns_and_have_one_line_for_each_code_where_there_is_room() {
+        let errors: Vec<&ErrorSpec> = Spec::kafka().errors.iter().collect();
+        assert_eq!(table(&errors, usize::MAX).lines().count(), 1 + errors.len());
+        let all = table(&errors, 80) + &errors.iter().map(|error| in_full(error, 80)).collect::<String>();
+        for line in all.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        for error in errors {
+            assert!(all.contains(&format!("{} {}\n", error.code, error.name)));
+        }
+    }
 }

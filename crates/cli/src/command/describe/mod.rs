@@ -11,24 +11,24 @@ use crate::output;
 
 const EXAMPLES: &str = "Examples:
   milena describe FetchRequest                     every field of every version
-  milena describe Fetch --version 12               request and response as they are at version 12
+  milena describe Fetch --version 12               request and response at version 12
   milena describe FetchRequest --diff 11 12        what the newer version changes
   milena describe OffsetCommitValue --json         records in Kafka's own topics are messages too
   milena describe MetadataRequest --version 12 --template
   milena describe Metadata --example               a frame of the newest version, byte by byte
 
-A line is a field: its name in JSON, its type (`?` where it may be null, `[]` for arrays), the
-versions that have it, then `tag N` (only written when it is not the default), the default if it is
-not 0, false or empty, `ignorable` (dropped in silence where the version lacks it), and `key` (the
-array is indexed by it). FIRST and LAST are the releases of Apache Kafka between which a version was
-there; `-` is the newest we know. For records they say when it was defined; some bytes are
-older than that. HEADER is the version of the header in front.";
+Each line is a field: its name in JSON, its type (`?` if it may be null, `[]` for arrays), the
+versions that have it, then `tag N` (written only when it differs from the default), the default if
+it is not 0, false or empty, `ignorable` (silently dropped by versions that lack it), and `key` (the
+array is indexed by it). FIRST and LAST are the first and last releases of Apache Kafka that have a
+version; `-` is the newest known release. For records they say when the version was defined; some
+bytes are older than that. HEADER is the version of the header before the message.";
 
 /// Show the layout of a message as a tree, at one version or all of them
 ///
-/// Names a message such as FetchRequest, or an API such as Fetch for both its request and its response. Each field comes
-/// with type, versions, default and meaning; each version with its header and the releases of Kafka that have it. All 292
-/// messages of the protocol are known, with those that Kafka keeps inside of records and files.
+/// NAME is a message such as FetchRequest, or an API such as Fetch for both its request and its response. Each field has its
+/// type, versions, default and meaning, each version its header and the releases of Kafka that have it. All 292 messages of
+/// the protocol can be shown, including those inside records and files.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Describe {
@@ -48,7 +48,7 @@ pub(crate) struct Describe {
     #[arg(long, requires = "version", conflicts_with = "json")]
     template: bool,
 
-    /// Show an example byte by byte, of the newest version unless --version says another
+    /// Show an example byte by byte; of the newest version without --version
     #[arg(long, conflicts_with_all = ["diff", "template"])]
     example: bool,
 
@@ -65,6 +65,7 @@ impl Describe {
                 check_version(*version, &message.name, message.versions)?;
             }
         }
+        let width = output::terminal_width();
         let mut texts = Vec::new();
         let mut documents = Vec::new();
         for message in messages {
@@ -72,7 +73,7 @@ impl Describe {
                 let version = self.version.unwrap_or(message.versions.max());
                 match self.json {
                     true => documents.push(bytes::to_json(message, version)?),
-                    false => texts.push(bytes::text(message, version)?),
+                    false => texts.push(bytes::text(message, version, width)?),
                 }
                 continue;
             }
@@ -81,7 +82,7 @@ impl Describe {
                     let diff = message.layout_diff(from, to).map_err(Failure::failed)?;
                     match self.json {
                         true => documents.push(diff.to_json()),
-                        false => texts.push(tree::diff(&diff)),
+                        false => texts.push(tree::diff(&diff, width)),
                     }
                 }
                 (_, Some(version)) if self.template => {
@@ -93,7 +94,7 @@ impl Describe {
                     documents.push(json);
                 }
                 (_, None) if self.json => documents.push(tree::to_json(message)),
-                (_, version) => texts.push(tree::text(message, version)),
+                (_, version) => texts.push(tree::text(message, version, width)),
             }
         }
         if documents.is_empty() {

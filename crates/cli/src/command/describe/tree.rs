@@ -1,21 +1,22 @@
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use milena_schema::{Field, FieldDefault, LayoutDiff, MessageKind, MessageSpec, Spec, StructId};
+use milena_schema::{
+    ChangeKind, Field, FieldDefault, LayoutDiff, LayoutField, MessageKind, MessageSpec, Spec, StructId,
+};
 use milena_wire::VersionRange;
 use serde_json::{Map, Value, json};
 
 use crate::field::{attributes, clip, ty};
 use crate::history::{Era, api_of, eras};
-use crate::mention::kips_of;
-use crate::output::terminal_width;
-use crate::table::{Table, wrap};
+use crate::mention::{in_json_case, kips_of};
+use crate::table::{Table, fold, wrap};
 
-/// A message as a tree; of all versions when none is given.
-pub(super) fn text(message: &MessageSpec, version: Option<i16>) -> String {
-    let mut text = title(message);
-    let width = terminal_width();
+/// A message as a tree, in lines of at most `width` characters; of all versions when none is given.
+pub(super) fn text(message: &MessageSpec, version: Option<i16>, width: usize) -> String {
+    let mut text = fold(&title(message), width);
     if !message.doc.is_empty() {
-        for line in wrap(&message.doc, width) {
+        for line in wrap(&in_json_case(Spec::kafka(), message, &message.doc), width) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -28,7 +29,7 @@ pub(super) fn text(message: &MessageSpec, version: Option<i16>) -> String {
         }
     }
     text.push('\n');
-    text.push_str(&history(message, version));
+    text.push_str(&fold(&history(message, version), width));
     text.push('\n');
     if let Some(version) = version {
         let flexible = if message.is_flexible(version) { ", flexible" } else { "" };
@@ -101,7 +102,7 @@ struct Line<'a> {
     ty: String,
     versions: String,
     attributes: String,
-    doc: &'a str,
+    doc: Cow<'a, str>,
 }
 
 fn collect<'a>(message: &'a MessageSpec, id: StructId, version: Option<i16>, depth: usize, lines: &mut Vec<Line<'a>>) {
@@ -116,7 +117,7 @@ fn collect<'a>(message: &'a MessageSpec, id: StructId, version: Option<i16>, dep
             ty: ty(message, field, version),
             versions: clip(field.versions, message),
             attributes: attributes(message, field, version).join(", "),
-            doc: &field.doc,
+            doc: in_json_case(Spec::kafka(), message, &field.doc),
         });
         if let Some(id) = field.ty.struct_id() {
             collect(message, id, version, depth + 1, lines);
@@ -124,7 +125,7 @@ fn collect<'a>(message: &'a MessageSpec, id: StructId, version: Option<i16>, dep
     }
 }
 
-/// Lines in columns. The meaning stands behind its field, or below where the width is too small.
+/// Lines in columns. The meaning follows its field, or is below it where the width is too small.
 fn render(lines: &[Line], width: usize, text: &mut String) {
     let widest = |cell: fn(&Line) -> usize| lines.iter().map(cell).max().unwrap_or(0);
     let names = widest(|line| 2 * line.depth + line.name.len());
@@ -136,24 +137,57 @@ fn render(lines: &[Line], width: usize, text: &mut String) {
         let name = format!("{:1$}{2}", "", 2 * line.depth, line.name);
         let start = format!("{name:names$}  {:types$}  {:versions$}  {}", line.ty, line.versions, line.attributes);
         if line.doc.is_empty() {
-            let _ = writeln!(text, "{}", start.trim_end());
-        } else if before + line.doc.chars().count() <= width {
+            text.push_str(&fold(start.trim_end(), width));
+        } else if (before + 3).saturating_add(line.doc.chars().count()) <= width {
             let _ = writeln!(text, "{start:0$}// {1}", before, line.doc);
         } else {
-            let _ = writeln!(text, "{}", start.trim_end());
+            text.push_str(&fold(start.trim_end(), width));
             let indent = 2 * line.depth + 4;
-            for line in wrap(line.doc, width.saturating_sub(indent + 3).max(30)) {
+            for line in wrap(&line.doc, width.saturating_sub(indent + 3).max(30)) {
                 let _ = writeln!(text, "{:indent$}// {line}", "");
             }
         }
     }
 }
 
-/// What two versions differ in.
-pub(super) fn diff(diff: &LayoutDiff) -> String {
-    match diff.changes.is_empty() && diff.flexible.0 == diff.flexible.1 {
-        true => format!("{diff}no difference in layout\n"),
-        false => diff.to_string(),
+/// What two versions differ in. Added and removed fields are shown whole.
+pub(super) fn diff(diff: &LayoutDiff, width: usize) -> String {
+    let mut text = format!("{} version {} to {}\n", diff.message.name, diff.from, diff.to);
+    match diff.flexible {
+        (false, true) => text.push_str("~ flexible: compact lengths, and tagged fields after every struct\n"),
+        (true, false) => text.push_str("~ no longer flexible: lengths of fixed width, and no tagged fields\n"),
+        _ if diff.changes.is_empty() => text.push_str("no difference in layout\n"),
+        _ => {}
+    }
+    for change in &diff.changes {
+        let (sign, note) = match change.kind {
+            ChangeKind::Added => ('+', ""),
+            ChangeKind::Removed => ('-', ""),
+            ChangeKind::Nullable => ('~', " may be null"),
+            ChangeKind::NotNullable => ('~', " may no longer be null"),
+        };
+        let version = if change.kind == ChangeKind::Removed { diff.from } else { diff.to };
+        let words = attributes(diff.message, change.field.field, Some(version)).join(", ");
+        let line = format!("{sign} {}  {}{note}  {words}", change.path, change.field.ty);
+        let _ = writeln!(text, "{}", line.trim_end());
+        if note.is_empty() {
+            inner(diff.message, version, &change.field.fields, 2, &mut text);
+        }
+    }
+    fold(&text, width)
+}
+
+fn inner(message: &MessageSpec, version: i16, fields: &[LayoutField<'_>], depth: usize, text: &mut String) {
+    let names = fields.iter().map(|field| field.field.json_name.len()).max().unwrap_or(0);
+    for field in fields {
+        let name = &field.field.json_name;
+        let words = attributes(message, field.field, Some(version)).join(", ");
+        let mut line = format!("{:1$}{name:names$}  {2}  {words}", "", 2 * depth, field.ty).trim_end().to_owned();
+        if !field.field.doc.is_empty() {
+            let _ = write!(line, "  // {}", in_json_case(Spec::kafka(), message, &field.field.doc));
+        }
+        let _ = writeln!(text, "{line}");
+        inner(message, version, &field.fields, depth + 1, text);
     }
 }
 
@@ -212,4 +246,33 @@ fn field_json(message: &MessageSpec, field: &Field) -> Value {
         set("fields", fields_json(message, id));
     }
     Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_fits_80_columns() {
+        for message in &Spec::kafka().messages {
+            let mut texts = vec![text(message, None, 80)];
+            for version in message.versions.iter() {
+                texts.push(text(message, Some(version), 80));
+                if version > message.versions.min() {
+                    texts.push(diff(&message.layout_diff(version - 1, version).unwrap(), 80));
+                }
+            }
+            for line in texts.iter().flat_map(|text| text.lines()) {
+                assert!(line.chars().count() <= 80, "{}: {line}", message.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_diff_names_fields_as_in_json() {
+        let message = Spec::kafka().message("OffsetFetchRequest").unwrap();
+        let text = diff(&message.layout_diff(7, 8).unwrap(), usize::MAX);
+        assert!(text.contains("+ groups  []OffsetFetchRequestGroup\n    groupId  string"), "{text}");
+        assert!(!text.contains("TopicId"), "{text}");
+    }
 }
