@@ -9,7 +9,7 @@ pub struct Address {
     port: u16,
 }
 
-/// Text or numbers that are no address.
+/// Text or numbers that are not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("address `{text}`: {why}")]
 pub struct AddressError {
@@ -21,7 +21,7 @@ impl Address {
     /// An address that a broker advertises: a host without brackets, and a port as it stands in messages.
     ///
     /// # Errors
-    /// A port that cannot be.
+    /// The port is not a number from 0 to 65535.
     pub fn new(host: &str, port: i32) -> Result<Self, AddressError> {
         let bracketed = host.contains(':');
         let host = if bracketed { format!("[{host}]") } else { host.to_owned() };
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_of_every_kind_come_apart_from_their_port() {
+    fn splits_every_kind_of_host_from_its_port() {
         for (text, host, port) in [
             ("localhost:9092", "localhost", 9092),
             (" 10.0.0.1:1 ", "10.0.0.1", 1),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_without_a_port_are_refused_with_a_hint() {
+    fn refuses_addresses_without_a_port_and_says_what_to_write() {
         for text in ["", "localhost", "localhost:", ":9092", "localhost:65536", "::1:9092", "kafka://a:1", "[]:1"] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("address `{text}`: ")), "{error}");

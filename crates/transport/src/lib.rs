@@ -3,7 +3,7 @@
 //! ```no_run
 //! use milena_transport::{Address, Tls, TlsConfig, dial};
 //!
-//! # async fn letters() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let tls = Tls::new(&TlsConfig { ca: Some("ca.pem".into()), ..TlsConfig::default() })?;
 //! let stream = dial(&Address::parse("kafka-1:9093")?, Some(&tls)).await?;
 //! # drop(stream);
@@ -11,16 +11,16 @@
 //! # }
 //! ```
 //!
-//! | room | what |
+//! | item | what |
 //! |---|---|
 //! | [`Address`] | host and port, with IPv6 in brackets |
-//! | [`dial`], [`DialError`] | a connection, on the first address of the host that answers |
+//! | [`dial`], [`DialError`], [`HandshakeError`] | a connection, on the first address of the host that accepts |
 //! | [`Stream`] | the connection, plain or TLS |
-//! | [`Tls`], [`TlsConfig`], [`TlsError`] | whom to believe, and who to be |
+//! | [`Tls`], [`TlsConfig`], [`TlsError`] | which brokers to trust, and how to identify this side |
 //! | [`Segments`] | vectored output, without copying payloads together |
-//! | [`first_of`] | attempts beside each other until one succeeds |
+//! | [`first_of`] | attempts in parallel until one succeeds |
 //!
-//! Nothing here has a time limit of its own: whoever calls wraps a future in one.
+//! Nothing here has a time limit of its own: callers add theirs, for example with `tokio::time::timeout`.
 
 mod address;
 mod dial;
@@ -32,7 +32,7 @@ mod tls;
 mod tls_config;
 
 pub use address::{Address, AddressError};
-pub use dial::{DialError, dial};
+pub use dial::{DialError, HandshakeError, dial};
 pub use race::first_of;
 pub use segments::Segments;
 pub use stream::Stream;

@@ -1,7 +1,7 @@
 use tokio::net::TcpStream;
 
 use crate::address::Address;
-use crate::dial::DialError;
+use crate::dial::HandshakeError;
 use crate::tls_config::{TlsConfig, TlsError};
 
 /// TLS for connections. A build without the feature `tls` cannot make one.
@@ -17,7 +17,7 @@ impl Tls {
         Err(TlsError::new("TLS", "this build has none: turn on the feature `tls`"))
     }
 
-    pub(crate) async fn handshake(&self, _: &Address, _: TcpStream) -> Result<crate::Stream, DialError> {
+    pub(crate) async fn handshake(&self, _: &Address, _: TcpStream) -> Result<crate::Stream, HandshakeError> {
         match *self {}
     }
 }

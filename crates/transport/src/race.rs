@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// How long one of several attempts is tried alone before the next one is tried beside it.
+/// How long an attempt runs before the next one is started in parallel.
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Runs attempts until one succeeds, and drops the others. The next one starts when the one before fails, or takes longer

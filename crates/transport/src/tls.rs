@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{
 };
 
 use crate::address::Address;
-use crate::dial::DialError;
+use crate::dial::HandshakeError;
 use crate::stream::Stream;
 use crate::tls_config::{TlsConfig, TlsError};
 
@@ -36,19 +36,19 @@ impl Tls {
     /// Reads the files.
     ///
     /// # Errors
-    /// A file that cannot be read or holds no certificate or key; a key that is not that of the certificate; a system
-    /// that trusts nobody when no CA is named; a server name that cannot be.
+    /// A file that cannot be read or holds no certificate or key; a key that does not belong to the certificate; a system
+    /// without CA certificates when no file is named; a server name that is not a name.
     pub fn new(config: &TlsConfig) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", error))?;
         let verifier: Arc<dyn ServerCertVerifier> = if config.dangerously_unverified {
-            Arc::new(Anybody(provider.signature_verification_algorithms))
+            Arc::new(Unverified(provider.signature_verification_algorithms))
         } else {
             verifier(config.ca.as_deref(), provider)?
         };
-        // What is named dangerous is our own verifier, which stands behind `dangerously_unverified` alone.
+        // rustls calls every verifier of one's own dangerous; ours skips checks only with `dangerously_unverified`.
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let client = match &config.identity {
             None => builder.with_no_client_auth(),
@@ -66,45 +66,45 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(client)), server_name: server_name.transpose()? })
     }
 
-    pub(crate) async fn handshake(&self, address: &Address, stream: TcpStream) -> Result<Stream, DialError> {
+    pub(crate) async fn handshake(&self, address: &Address, stream: TcpStream) -> Result<Stream, HandshakeError> {
         let name = match &self.server_name {
             Some(name) => name.clone(),
-            None => ServerName::try_from(address.host().to_owned()).map_err(|error| {
-                DialError::Tls(format!("`{}` cannot stand in a certificate: {error}", address.host()))
-            })?,
+            None => ServerName::try_from(address.host().to_owned())
+                .map_err(|_| HandshakeError::Name(address.host().to_owned()))?,
         };
         match self.connector.connect(name, stream).await {
             Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-            Err(error) => Err(explained(&error)),
+            Err(error) => Err(classified(error)),
         }
     }
 }
 
 /// What a failed handshake most likely means.
-fn explained(error: &io::Error) -> DialError {
+fn classified(error: io::Error) -> HandshakeError {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
-    DialError::Tls(match tls {
-        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "the peer does not speak TLS: this may be its plain port".to_owned()
+    match tls {
+        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => HandshakeError::NotTls,
+        Some(Error::InvalidCertificate(_) | Error::NoCertificatesPresented) => {
+            HandshakeError::Certificate(Arc::new(error))
         }
-        Some(error) => error.to_string(),
+        Some(Error::AlertReceived(_)) => HandshakeError::Refused(Arc::new(error)),
         None if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
-            "the peer closed the connection during the handshake; a plain port of Kafka does so".to_owned()
+            HandshakeError::Closed
         }
-        None => error.to_string(),
-    })
+        _ => HandshakeError::Other(Arc::new(error)),
+    }
 }
 
 fn verifier(ca: Option<&Path>, provider: Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
     let (what, found) = match ca {
         Some(ca) => (ca.display().to_string(), certificates(ca)?),
-        None => ("certificates of the system".to_owned(), rustls_native_certs::load_native_certs().certs),
+        None => ("system certificates".to_owned(), rustls_native_certs::load_native_certs().certs),
     };
     let mut roots = RootCertStore::empty();
-    // Systems keep certificates that nobody can read, and the others are good all the same.
+    // Some systems have certificates that cannot be parsed; the others still count.
     let (added, _) = roots.add_parsable_certificates(found);
     if added == 0 {
-        return Err(TlsError::new(what, "no certificate of an authority that could be used"));
+        return Err(TlsError::new(what, "it has no usable CA certificate"));
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
@@ -115,14 +115,14 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |error: &dyn fmt::Display| TlsError::new(file.display(), error);
     let all: Vec<_> =
         CertificateDer::pem_file_iter(file).and_then(Iterator::collect).map_err(|error| failed(&error))?;
-    if all.is_empty() { Err(failed(&"no certificate as PEM")) } else { Ok(all) }
+    if all.is_empty() { Err(failed(&"it has no certificate in PEM form")) } else { Ok(all) }
 }
 
-/// Believes anybody who can sign at all.
+/// Accepts every certificate, but still checks that the peer has its key.
 #[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
+struct Unverified(WebPkiSupportedAlgorithms);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for Unverified {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

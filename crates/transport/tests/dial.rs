@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use milena_transport::{Address, DialError, Stream, Tls, TlsConfig, dial};
+use milena_transport::{Address, DialError, HandshakeError, Stream, Tls, TlsConfig, dial};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -107,15 +107,24 @@ async fn talk(mut stream: Stream) -> u8 {
     shown
 }
 
-async fn refusal(address: &Address, tls: &Tls) -> String {
+async fn refusal(address: &Address, tls: &Tls) -> HandshakeError {
     match dial(address, Some(tls)).await {
         Err(DialError::Tls(why)) => why,
         other => panic!("{other:?}"),
     }
 }
 
+/// The text of the rustls error below a certificate that was refused.
+fn certificate_fault(error: HandshakeError) -> String {
+    assert!(!error.is_retriable(), "{error}");
+    match error {
+        HandshakeError::Certificate(cause) => cause.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn a_server_is_believed_for_its_authority_and_its_name() {
+async fn a_server_is_trusted_for_its_authority_and_its_name() {
     let (folder, authority, other) = (Folder::new(), Authority::new(), Authority::new());
     let ca = folder.file("ca.pem", &authority.0.pem());
     let by_address = server(&authority, "127.0.0.1", false).await;
@@ -123,14 +132,14 @@ async fn a_server_is_believed_for_its_authority_and_its_name() {
     assert_eq!(talk(dial(&by_address, Some(&tls)).await.unwrap()).await, 0);
 
     let by_name = server(&authority, "kafka.test", false).await;
-    let why = refusal(&by_name, &tls).await;
+    let why = certificate_fault(refusal(&by_name, &tls).await);
     assert!(why.contains("not valid for name"), "{why}");
     let config = TlsConfig { ca: Some(ca), server_name: Some("kafka.test".to_owned()), ..TlsConfig::default() };
     assert_eq!(talk(dial(&by_name, Some(&Tls::new(&config).unwrap())).await.unwrap()).await, 0);
 
     let stranger = folder.file("other.pem", &other.0.pem());
     let tls = Tls::new(&TlsConfig { ca: Some(stranger.clone()), ..TlsConfig::default() }).unwrap();
-    let why = refusal(&by_address, &tls).await;
+    let why = certificate_fault(refusal(&by_address, &tls).await);
     assert!(why.contains("invalid peer certificate"), "{why}");
     let config = TlsConfig { ca: Some(stranger), dangerously_unverified: true, ..TlsConfig::default() };
     assert_eq!(talk(dial(&by_name, Some(&Tls::new(&config).unwrap())).await.unwrap()).await, 0);
@@ -152,7 +161,7 @@ async fn a_plain_port_is_named_when_it_answers_and_when_it_closes() {
     let (folder, authority) = (Folder::new(), Authority::new());
     let ca = Some(folder.file("ca.pem", &authority.0.pem()));
     let tls = Tls::new(&TlsConfig { ca, ..TlsConfig::default() }).unwrap();
-    for (answer, wanted) in [(&b"\0\0\0\x04\0\0\0\0"[..], "plain port"), (b"", "closed the connection")] {
+    for (answer, retriable) in [(&b"\0\0\0\x04\0\0\0\0"[..], false), (b"", true)] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = Address::parse(&listener.local_addr().unwrap().to_string()).unwrap();
         let peer = tokio::spawn(async move {
@@ -161,7 +170,8 @@ async fn a_plain_port_is_named_when_it_answers_and_when_it_closes() {
             let _ = socket.write_all(answer).await;
         });
         let why = refusal(&address, &tls).await;
-        assert!(why.contains(wanted), "{why}");
+        assert!(matches!(why, HandshakeError::NotTls | HandshakeError::Closed), "{why:?}");
+        assert!(why.to_string().contains("plain port") && why.is_retriable() == retriable, "{why}");
         peer.await.unwrap();
     }
 }
