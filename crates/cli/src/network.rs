@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use milena_client::{Client, ClientConfig, ConnectCause, Error, Observer};
+use milena_client::{Client, ClientConfig, ConnectCause, Error, HandshakeError, Misbehaviour, Observer, Report};
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::ErrorCode;
 use tokio::runtime::Runtime;
@@ -140,7 +140,7 @@ pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let failure = Self::failed(&error);
+        let failure = Self::failed(Report(&error));
         match hint(&error) {
             Some(hint) => failure.hint(hint),
             None => failure,
@@ -153,17 +153,19 @@ fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::Deadline { last, .. } => hint(last),
         Error::Unreachable(errors) => errors.first().and_then(hint),
-        Error::Connect { cause: ConnectCause::Io { kind: io::ErrorKind::ConnectionRefused, .. }, .. } => {
+        Error::Connect { cause: ConnectCause::Io(error), .. } if error.kind() == io::ErrorKind::ConnectionRefused => {
             Some("nothing listens there; `milena broker` starts a broker, --bootstrap names another")
         }
         Error::Connect { cause: ConnectCause::Timeout(_), .. } | Error::Timeout { .. } => {
             Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
         }
         Error::Connect { cause: ConnectCause::ClosedOnApiVersions, .. } => Some("--tls speaks TLS"),
-        Error::Connection { cause: ConnectionError::Foreign(Foreign::TlsAlert | Foreign::TlsHandshake), .. } => {
+        Error::Misbehaved { cause: Misbehaviour::Protocol(ConnectionError::Foreign(foreign)), .. }
+            if matches!(foreign, Foreign::TlsAlert | Foreign::TlsHandshake) =>
+        {
             Some("--tls speaks TLS")
         }
-        Error::Connect { cause: ConnectCause::Tls(why), .. } if why.contains("certificate") => {
+        Error::Connect { cause: ConnectCause::Tls(HandshakeError::Certificate(_)), .. } => {
             Some("--tls-ca names who vouches for the brokers, --tls-name the name in their certificates")
         }
         Error::Connect { cause: ConnectCause::Tls(_), .. } => Some("is this the TLS port of the broker?"),

@@ -122,7 +122,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(offsets, [7, 8, 9, 10, 11]);
 
     let wanted = [(&*topic, 0, OffsetSpec::Earliest), (&*topic, 0, OffsetSpec::Latest)];
-    let found = client.list_offsets(&wanted, Isolation::ReadCommitted).await?;
+    let found: Vec<_> =
+        client.list_offsets(&wanted, Isolation::ReadCommitted).await.into_iter().collect::<Result<_, _>>()?;
     assert_eq!(found.iter().map(|found| found.map(|found| found.offset)).collect::<Vec<_>>(), [Some(0), Some(count)]);
     if versions.pick(ApiKey::LIST_OFFSETS)? >= 1 {
         let found = client.offset(&topic, 0, OffsetSpec::Timestamp(millis + 8)).await?;

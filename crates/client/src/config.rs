@@ -23,30 +23,43 @@ use crate::observer::Observer;
 /// ```
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Brokers to ask first, each as `host:port`, IPv6 addresses in brackets; `localhost:9092` unless said otherwise. One
-    /// that answers is enough: the cluster names the others.
+    /// Brokers to connect to first, each as `host:port`, IPv6 addresses in brackets; `localhost:9092` by default. One that
+    /// responds is enough: the cluster names the others.
     pub bootstrap: Vec<String>,
-    /// Speaks TLS to every broker; plain unless said otherwise. Needs the feature `tls`, which is on by default.
+    /// TLS for every connection; none by default. Needs the feature `tls`, which is on by default.
     pub tls: Option<Tls>,
-    /// How this client calls itself; shows in the broker's logs and quotas. `milena` unless said otherwise.
+    /// Client id, which shows in the broker's logs and quotas. `milena` by default.
     pub client_id: String,
     /// Most time for one connection, from the look-up of the name until the broker has said which versions it speaks. 10 s
-    /// unless said otherwise.
+    /// by default.
     pub connect_timeout: Duration,
-    /// Most time for the answer to one request. 30 s unless said otherwise.
+    /// Most time for the response to one request. 30 s by default.
     pub request_timeout: Duration,
-    /// Most time for a whole operation, with look-ups, reconnects and repetitions. 60 s unless said otherwise.
+    /// Most time for a whole operation, with look-ups, reconnects and retries. 60 s by default.
     pub deadline: Duration,
-    /// First pause before an operation is repeated; it doubles up to 1 s. 50 ms unless said otherwise.
+    /// First pause before a retry; it doubles up to 1 s. 50 ms by default.
     pub retry_backoff: Duration,
-    /// How long to believe that a topic which the brokers do not know was created a moment ago, and to ask again. 5 s
-    /// unless said otherwise; never longer than the deadline.
+    /// How long to wait for a topic that the brokers do not know, since it may have been created a moment ago. 5 s by
+    /// default; never longer than the deadline. [`Client::list_offsets`](crate::Client::list_offsets) waits as long for
+    /// partitions without leader.
     pub unknown_topic_grace: Duration,
     /// Whether a batch is produced again when the broker may have appended it already, because the connection or the time
-    /// ended before the answer. With `true` records may be there twice, with `false`, the default, the caller gets the
-    /// error and decides.
+    /// ended before the response. With `true` records may be there twice, with `false`, the default, the caller gets the
+    /// error, of which [`Error::possibly_written`](crate::Error::possibly_written) is true, and decides.
     pub resend_unanswered: bool,
-    /// Largest frame taken from a broker, in bytes; 100 MiB unless said otherwise.
+    /// Longest time for which a client stays silent because a broker throttles it (KIP-219), for one request and for one
+    /// operation; 5 minutes by default. This time does not count towards the other limits.
+    pub max_throttle: Duration,
+    /// Most bytes of a batch to produce, before compression; 1 MiB by default, which every topic accepts unless it is
+    /// configured otherwise. A larger record is sent alone.
+    pub max_batch_bytes: usize,
+    /// Whether a record to produce that has no timestamp (-1) gets the time of this machine, as with Kafka's own producer. On by
+    /// default; off keeps such records without timestamp.
+    pub stamp_records: bool,
+    /// Largest request, in bytes; 100 MiB by default, as `socket.request.max.bytes` of the broker. A broker closes the
+    /// connection when it gets a larger one.
+    pub max_request_bytes: usize,
+    /// Largest frame taken from a broker, in bytes; 100 MiB by default.
     pub max_frame: usize,
     /// Sees every frame; costs a copy of the traffic when it is there, and nothing when not.
     pub observer: Option<Arc<dyn Observer>>,
@@ -64,6 +77,10 @@ impl Default for ClientConfig {
             retry_backoff: Duration::from_millis(50),
             unknown_topic_grace: Duration::from_secs(5),
             resend_unanswered: false,
+            max_throttle: Duration::from_secs(300),
+            max_batch_bytes: 1 << 20,
+            stamp_records: true,
+            max_request_bytes: DEFAULT_MAX_FRAME,
             max_frame: DEFAULT_MAX_FRAME,
             observer: None,
         }
@@ -82,6 +99,10 @@ impl fmt::Debug for ClientConfig {
             .field("retry_backoff", &self.retry_backoff)
             .field("unknown_topic_grace", &self.unknown_topic_grace)
             .field("resend_unanswered", &self.resend_unanswered)
+            .field("max_throttle", &self.max_throttle)
+            .field("max_batch_bytes", &self.max_batch_bytes)
+            .field("stamp_records", &self.stamp_records)
+            .field("max_request_bytes", &self.max_request_bytes)
             .field("max_frame", &self.max_frame)
             .field("observer", &self.observer.is_some())
             .finish()

@@ -1,8 +1,7 @@
 //! An async Kafka client on tokio, without C.
 //!
-//! A [`Client`] is a handle to a cluster: it finds the brokers from a few bootstrap addresses, speaks to each at the
-//! highest version that both sides have, follows partitions to their leaders, and opens connections again when they are
-//! gone. It works with every broker from Kafka 0.10 on.
+//! A [`Client`] is a handle to a cluster: it finds the brokers from a few bootstrap addresses, uses with each the
+//! highest version that both sides have, follows partitions to their leaders, and reopens connections that are gone. It works with every broker from Kafka 0.10 on.
 //!
 //! ```no_run
 //! use milena_client::{Acks, Client, ClientConfig, Codec, NewTopic, RangeOptions, Record, Start, Stop};
@@ -25,58 +24,69 @@
 //! # }
 //! ```
 //!
-//! | room | what |
+//! | item | what |
 //! |---|---|
 //! | [`Client`], [`ClientConfig`] | the handle, and how to reach a cluster |
 //! | [`Client::send`], [`Client::send_at`], [`Client::versions`], [`Target`] | any request of any API, to the broker of your choice |
-//! | [`Client::metadata`], [`Cluster`], [`Broker`], [`Topic`], [`Partition`] | who is there and who leads what |
+//! | [`Client::metadata`], [`Client::topic`], [`Cluster`], [`BrokerNode`], [`Topic`], [`Partition`] | brokers, topics and leaders |
 //! | [`Client::create_topic`], [`Client::create_topics`], [`Client::delete_topics`], [`NewTopic`], [`TopicOutcome`] | topics |
-//! | [`Client::produce`], [`Acks`], [`ProduceOutcome`] | one batch to one partition |
+//! | [`Client::produce`], [`Acks`], [`ProduceOutcome`] | records to one partition |
+//! | [`Client::produce_report`], [`ProduceReport`], [`BatchReport`] | the same, with the result of each record |
 //! | [`partition_for`] | the partition of a key, as Kafka's default partitioner chooses it |
 //! | [`Client::fetch_range`], [`RangeReader`], [`RangeOptions`], [`Start`], [`Stop`] | records from one offset to another |
 //! | [`Client::fetch`], [`FetchOptions`], [`Fetched`], [`Isolation`] | one Fetch, batches as they came |
 //! | [`Client::offset`], [`Client::list_offsets`], [`OffsetSpec`], [`FoundOffset`] | offsets by end or time |
-//! | [`Observer`], [`ObservedFrame`], [`FrameDirection`] | every frame as it passes |
-//! | [`Error`], [`ConnectCause`] | what went wrong, where, and whether it may pass |
+//! | [`Observer`], [`ObservedFrame`], [`FrameDirection`] | every frame as it passes, throttling, retries |
+//! | [`Error`], [`Report`] | what went wrong, where, and whether it may pass |
+//! | [`ConnectCause`], [`Origin`], [`CloseCause`], [`Misbehaviour`], [`StallReason`] | the causes below an error |
 //! | [`Record`], [`Header`], [`Codec`] | from `milena-records` |
-//! | [`Tls`], `TlsConfig`, `TlsError` | from `milena-transport`, with the feature `tls` |
+//! | [`Tls`], [`TlsConfig`], [`TlsError`], [`HandshakeError`] | from `milena-transport`; usable with the feature `tls` |
 //!
 //! # Time
 //!
-//! Three limits hold, all in [`ClientConfig`]: one for a connection, one for a request, one for a whole operation with
-//! its repetitions. [`Client::send`] tries once; everything else tries again as long as the error may pass and the
-//! operation's time lasts, and then says what the last attempt ran into.
+//! Three limits hold, all in [`ClientConfig`]: one for a connection, one for a request, one for a whole operation with its
+//! retries. [`Client::send`] tries once; everything else tries again as long as the error may pass and the operation's time
+//! lasts, and then reports the last attempt that had its full time. Every call ends by its limit, whatever the peer does.
+//!
+//! # Throttling
+//!
+//! A broker that enforces a quota responds with the time for which the client has to stay silent (KIP-219). The connection
+//! then sends nothing for that time, which counts towards none of the limits above; [`ClientConfig::max_throttle`] bounds
+//! it. [`Observer::throttled`] and an event of `tracing` show it.
 //!
 //! # Cancellation
 //!
-//! Every future may be dropped at any time. A request that was sent stays sent, and its answer is dropped when it comes.
+//! Every future may be dropped at any time. A request that was sent stays sent, and its response is ignored.
 
-mod attempts;
-mod cache;
+mod call;
 mod client;
-mod cluster;
 mod config;
+mod core;
 mod error;
 mod fetch;
-mod link;
+mod lookup;
 mod metadata;
+mod net;
 mod observer;
 mod offsets;
 mod partition;
 mod produce;
 mod range;
+mod timing;
 mod topics;
 
-pub use client::{Client, Target};
-pub use cluster::{BrokerNode, Cluster, Partition, Topic};
+pub use call::Target;
+pub use client::Client;
 pub use config::ClientConfig;
-pub use error::{ConnectCause, Error, Result};
+pub use error::{CloseCause, ConnectCause, Error, Misbehaviour, Origin, Result, StallReason};
 pub use fetch::{FetchOptions, Fetched};
+pub use metadata::{BrokerNode, Cluster, Partition, Topic};
 pub use milena_records::{Codec, Header, Record};
-pub use milena_transport::{Tls, TlsConfig, TlsError};
+pub use milena_transport::{HandshakeError, Tls, TlsConfig, TlsError};
+pub use milena_wire::Report;
 pub use observer::{FrameDirection, ObservedFrame, Observer};
 pub use offsets::{FoundOffset, Isolation, OffsetSpec};
 pub use partition::partition_for;
-pub use produce::{Acks, ProduceOutcome};
+pub use produce::{Acks, BatchReport, ProduceOutcome, ProduceReport};
 pub use range::{RangeOptions, RangeReader, Start, Stop};
 pub use topics::{NewTopic, TopicOutcome};

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use milena_connection::{FrameBuffer, api_versions_response_version};
@@ -8,12 +9,25 @@ use milena_connection::{FrameBuffer, api_versions_response_version};
 use milena_messages::{ApiKey, Message as _, RequestHeader};
 use milena_wire::Reader;
 
+use crate::error::Error;
+
 /// Sees every frame that a client sends and receives, on every connection, in the order of the wire.
 ///
 /// It is called from the tasks that own the sockets and holds them up while it runs.
 pub trait Observer: Send + Sync {
     /// A whole frame was handed to the socket, or came out of it.
     fn frame(&self, frame: &ObservedFrame);
+
+    /// A broker throttles this client (KIP-219): nothing is sent on the connection for that time, which is at most
+    /// [`ClientConfig::max_throttle`](crate::ClientConfig::max_throttle).
+    fn throttled(&self, address: &str, api: ApiKey, time: Duration) {
+        let _ = (address, api, time);
+    }
+
+    /// An attempt failed and is repeated after a pause.
+    fn retrying(&self, error: &Error, pause: Duration) {
+        let _ = (error, pause);
+    }
 }
 
 /// Which way a frame went.
@@ -46,8 +60,38 @@ pub struct ObservedFrame {
     pub body: Bytes,
 }
 
-/// Takes frames out of both directions of one connection, for an [`Observer`].
-pub(crate) struct Tap {
+/// What one connection reports to an [`Observer`], if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct Watch(Option<Box<FrameCutter>>);
+
+impl Watch {
+    pub(crate) fn new(observer: Option<&Arc<dyn Observer>>, address: &Arc<str>, max_frame: usize) -> Self {
+        Self(observer.map(|observer| Box::new(FrameCutter::new(Arc::clone(observer), Arc::clone(address), max_frame))))
+    }
+
+    /// Segments of whole frames that leave.
+    pub(crate) fn sent(&mut self, segments: &[Bytes]) {
+        if let Some(cutter) = &mut self.0 {
+            cutter.sent(segments);
+        }
+    }
+
+    /// Bytes that arrived, in pieces of any size.
+    pub(crate) fn received(&mut self, bytes: &[u8]) {
+        if let Some(cutter) = &mut self.0 {
+            cutter.received(bytes);
+        }
+    }
+
+    pub(crate) fn throttled(&self, api: ApiKey, time: Duration) {
+        if let Some(cutter) = &self.0 {
+            cutter.observer.throttled(&cutter.address, api, time);
+        }
+    }
+}
+
+/// Takes frames out of both directions of one connection.
+struct FrameCutter {
     observer: Arc<dyn Observer>,
     address: Arc<str>,
     sent: FrameBuffer,
@@ -56,8 +100,8 @@ pub(crate) struct Tap {
     asked: VecDeque<(i32, ApiKey, i16)>,
 }
 
-impl Tap {
-    pub(crate) fn new(observer: Arc<dyn Observer>, address: Arc<str>, max_frame: usize) -> Self {
+impl FrameCutter {
+    fn new(observer: Arc<dyn Observer>, address: Arc<str>, max_frame: usize) -> Self {
         Self {
             observer,
             address,
@@ -68,7 +112,7 @@ impl Tap {
     }
 
     /// Whole frames that leave.
-    pub(crate) fn sent(&mut self, segments: &[Bytes]) {
+    fn sent(&mut self, segments: &[Bytes]) {
         segments.iter().for_each(|segment| self.sent.receive(segment));
         while let Ok(Some(frame)) = self.sent.next_frame() {
             let size = frame.len() + 4;
@@ -83,7 +127,7 @@ impl Tap {
     }
 
     /// Bytes that came, in pieces of any size. What is wrong with them is for the connection to say.
-    pub(crate) fn received(&mut self, bytes: &[u8]) {
+    fn received(&mut self, bytes: &[u8]) {
         self.received.receive(bytes);
         while let Ok(Some(frame)) = self.received.next_frame() {
             let size = frame.len() + 4;
@@ -118,8 +162,8 @@ impl Tap {
     }
 }
 
-impl fmt::Debug for Tap {
+impl fmt::Debug for FrameCutter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tap").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("FrameCutter").field("address", &self.address).finish_non_exhaustive()
     }
 }

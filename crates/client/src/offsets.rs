@@ -1,14 +1,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use milena_messages::list_offsets::request::{ListOffsetsPartition, ListOffsetsTopic};
 use milena_messages::list_offsets::response::ListOffsetsPartitionResponse;
-use milena_messages::{ApiKey, ByteString, ListOffsetsRequest};
+use milena_messages::{ApiKey, ByteString, ListOffsetsRequest, ListOffsetsResponse};
+use tokio::task::JoinSet;
 
-use crate::attempts::Attempts;
-use crate::client::{About, Client, Whom};
+use crate::call::{Operation, Reply, Route, Subject, invalidate, send_once};
+use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::link::Link;
+use crate::metadata::Lookup;
+use crate::net::{Endpoint, Link};
 
 /// Which offset of a partition is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,10 +20,10 @@ pub enum OffsetSpec {
     /// The oldest record that is still there.
     Earliest,
     /// The end: the offset that the next record will get; with [`Isolation::ReadCommitted`] the first offset whose
-    /// transaction is not decided.
+    /// transaction is still open.
     Latest,
-    /// The first record at or after a time, in milliseconds since 1970. Before 0.10.1 (ListOffsets 0) brokers only know
-    /// where a segment begins, and answer with the beginning of one that was last written before that time.
+    /// The first record at or after a time, in milliseconds since 1970, which is not negative. Before 0.10.1 (ListOffsets 0)
+    /// brokers know no times of records, so that the client reads the partition and compares.
     Timestamp(i64),
     /// The record with the greatest timestamp (KIP-734, Kafka 3.0).
     MaxTimestamp,
@@ -33,12 +36,12 @@ pub enum OffsetSpec {
 }
 
 impl OffsetSpec {
-    /// The number in the request, and the version that brought it.
+    /// The number in the request, and the version from which on it means this.
     fn number(self) -> (i64, i16) {
         match self {
             Self::Latest => (-1, 0),
             Self::Earliest => (-2, 0),
-            Self::Timestamp(timestamp) => (timestamp, 0),
+            Self::Timestamp(timestamp) => (timestamp, 1),
             Self::MaxTimestamp => (-3, 7),
             Self::EarliestLocal => (-4, 8),
             Self::LatestTiered => (-5, 9),
@@ -75,151 +78,214 @@ pub struct FoundOffset {
     pub leader_epoch: Option<i32>,
 }
 
-impl Client {
-    /// Looks up one offset; `None` when there is no such record.
-    ///
-    /// # Errors
-    /// A kind of offset that the broker's version cannot look up ([`Error::Unsupported`]); the broker's refusal; the
-    /// deadline.
-    pub async fn offset(&self, topic: &str, partition: i32, spec: OffsetSpec) -> Result<Option<FoundOffset>> {
-        self.offset_as(topic, partition, spec, Isolation::default()).await
-    }
+/// One offset that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) partition: i32,
+    pub(crate) spec: OffsetSpec,
+}
 
-    pub(crate) async fn offset_as(
-        &self,
-        topic: &str,
-        partition: i32,
-        spec: OffsetSpec,
-        isolation: Isolation,
-    ) -> Result<Option<FoundOffset>> {
-        let found = self.list_offsets(&[(topic, partition, spec)], isolation).await?;
-        Ok(found.into_iter().next().flatten())
-    }
+/// The result for one of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Listed {
+    Found(Option<FoundOffset>),
+    /// The broker knows no times.
+    NoTimes,
+    Failed(Error),
+}
 
-    /// Looks up offsets of several partitions; one answer for each, in their order, `None` where there is no such record.
-    ///
-    /// # Errors
-    /// As [`Client::offset`]; one partition that fails fails all.
-    pub async fn list_offsets(
-        &self,
-        wanted: &[(&str, i32, OffsetSpec)],
-        isolation: Isolation,
-    ) -> Result<Vec<Option<FoundOffset>>> {
-        let mut attempts = Attempts::new(&self.inner.config);
-        let mut found = vec![None; wanted.len()];
-        let mut missing: Vec<usize> = (0..wanted.len()).collect();
-        while !missing.is_empty() {
-            if let Err(error) = self.list_some(wanted, &mut missing, &mut found, isolation, &attempts).await {
-                attempts.again_after(error).await?;
-            }
+/// Looks up offsets with ListOffsets requests. Each partition has its own result; those that fail for the moment are tried
+/// again while the others are kept.
+pub(crate) async fn list(core: &Arc<Core>, wanted: &[Wanted<'_>], isolation: Isolation) -> Vec<Listed> {
+    let mut results: Vec<Option<Listed>> = wanted.iter().map(|wanted| refused(*wanted).map(Listed::Failed)).collect();
+    let mut operation = Operation::new(core).with_leader_grace();
+    loop {
+        let missing: Vec<usize> = (0..wanted.len()).filter(|&index| results[index].is_none()).collect();
+        if missing.is_empty() {
+            break;
         }
-        Ok(found)
-    }
-
-    /// Asks every leader once. What was answered is no longer missing; the last error is given.
-    async fn list_some(
-        &self,
-        wanted: &[(&str, i32, OffsetSpec)],
-        missing: &mut Vec<usize>,
-        found: &mut [Option<FoundOffset>],
-        isolation: Isolation,
-        attempts: &Attempts,
-    ) -> Result<()> {
-        let deadline = attempts.request_deadline();
-        let mut last = Ok(());
-        let mut rounds: Vec<(milena_transport::Address, Vec<usize>)> = Vec::new();
-        for &index in missing.iter() {
-            let (topic, partition, _) = wanted[index];
-            match self.leader(topic, partition, deadline).await {
-                Err(error) => last = Err(error),
-                Ok(leader) => {
-                    // One partition may be asked for more than once, but not in one request.
-                    let round = rounds.iter_mut().find(|(address, round)| {
-                        let twice = |&other: &usize| (wanted[other].0, wanted[other].1) == (topic, partition);
-                        address.text() == leader.address.text() && !round.iter().any(twice)
-                    });
-                    match round {
-                        Some((_, round)) => round.push(index),
-                        None => rounds.push((leader.address, vec![index])),
+        let mut again = None;
+        for (index, listed) in attempt(core, &mut operation, wanted, &missing, isolation).await {
+            match listed {
+                Listed::Failed(error) => {
+                    invalidate(core, &error, Some(wanted[index].topic));
+                    match operation.attempts.is_over(&error) {
+                        true => results[index] = Some(Listed::Failed(operation.attempts.over(error))),
+                        false => again = Some(error),
                     }
                 }
+                listed => results[index] = Some(listed),
             }
         }
-        for (address, round) in rounds {
-            let make = |link: &Link, version| request(link, wanted, &round, version, isolation, attempts);
-            let version = |link: &Link| link.version_of(ApiKey::LIST_OFFSETS);
-            let mut told = match self.ask(Whom::At(&address), deadline, version, make).await {
-                Ok(told) => told,
-                Err(error) => {
-                    round.iter().for_each(|&index| self.doubt(&error, wanted[index].0));
-                    last = Err(error);
-                    continue;
-                }
-            };
-            let version = told.version;
-            let answers = told.answer.take().unwrap_or_default().topics;
-            for index in round {
-                let (topic, partition, _) = wanted[index];
-                let named = answers.iter().filter(|answer| &*answer.name == topic);
-                let answer = named.flat_map(|named| &named.partitions).find(|named| named.partition_index == partition);
-                let Some(answer) = answer else {
-                    let reason = format!("the answer does not name {topic}-{partition}");
-                    return Err(Error::Unsupported { address: told.address, api: ApiKey::LIST_OFFSETS, reason });
-                };
-                if answer.error_code.is_none() {
-                    found[index] = read(answer, version);
-                    missing.retain(|missing| *missing != index);
-                } else {
-                    let about = About::partition(topic, partition, None);
-                    let error = told.error(ApiKey::LIST_OFFSETS, answer.error_code, about);
-                    self.doubt(&error, topic);
-                    last = Err(error);
-                }
-            }
+        // What is not over gets a pause and another attempt.
+        let Some(error) = again else { continue };
+        if let Err(error) = operation.settle::<()>(Err(error)).await {
+            results.iter_mut().filter(|result| result.is_none()).for_each(|result| {
+                *result = Some(Listed::Failed(error.clone()));
+            });
         }
-        last
+    }
+    results.into_iter().flatten().collect()
+}
+
+/// What is refused without asking.
+fn refused(wanted: Wanted<'_>) -> Option<Error> {
+    match wanted.spec {
+        OffsetSpec::Timestamp(time) if time < 0 => {
+            Some(Error::Invalid(format!("the time {time} is before 1970; times are milliseconds from then on")))
+        }
+        _ => None,
     }
 }
 
-fn read(answer: &ListOffsetsPartitionResponse, version: i16) -> Option<FoundOffset> {
-    let offset = if version == 0 { *answer.old_style_offsets.first()? } else { answer.offset };
+/// Asks all leaders once, at the same time.
+async fn attempt(
+    core: &Arc<Core>,
+    operation: &mut Operation<'_>,
+    wanted: &[Wanted<'_>],
+    missing: &[usize],
+    isolation: Isolation,
+) -> Vec<(usize, Listed)> {
+    let mut results = Vec::new();
+    let mut rounds: Vec<(Endpoint, Vec<usize>)> = Vec::new();
+    for (index, leader) in leaders(core, operation, wanted, missing).await {
+        let endpoint = match leader {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                results.push((index, Listed::Failed(error)));
+                continue;
+            }
+        };
+        // One partition may be asked for more than once, but not in one request.
+        let same = |other: &usize| {
+            (wanted[*other].topic, wanted[*other].partition) == (wanted[index].topic, wanted[index].partition)
+        };
+        let round = rounds
+            .iter_mut()
+            .find(|(other, round)| other.address.text() == endpoint.address.text() && !round.iter().any(same));
+        match round {
+            Some((_, round)) => round.push(index),
+            None => rounds.push((endpoint, vec![index])),
+        }
+    }
+    let (limit, timeout_ms) = (operation.attempts.limit(), operation.attempts.broker_timeout_ms());
+    let mut requests = JoinSet::new();
+    for (endpoint, round) in rounds {
+        let core = Arc::clone(core);
+        let entries: Vec<(String, i32, OffsetSpec)> =
+            round.iter().map(|&index| wanted[index]).map(|w| (w.topic.to_owned(), w.partition, w.spec)).collect();
+        requests.spawn(async move {
+            let version = |link: &Link| link.version_of(ApiKey::LIST_OFFSETS);
+            let make = |_: &Link, version| Ok(request(&entries, version, isolation, timeout_ms));
+            let (result, muted) = send_once(&core, Route::At(&endpoint), limit, version, make).await;
+            (round, result, muted)
+        });
+    }
+    let mut longest = Duration::ZERO;
+    while let Some(done) = requests.join_next().await {
+        // Only a panic or the end of the runtime comes here without a result.
+        let Ok((round, result, muted)) = done else { continue };
+        longest = longest.max(muted);
+        match result {
+            Ok(reply) => results.extend(round.into_iter().map(|index| (index, read(&reply, wanted[index])))),
+            Err(error) => results.extend(round.into_iter().map(|index| (index, Listed::Failed(error.clone())))),
+        }
+    }
+    operation.attempts.extend(longest);
+    results
+}
+
+/// The leader of each partition. What is not known is looked up with one request for all.
+async fn leaders(
+    core: &Core,
+    operation: &mut Operation<'_>,
+    wanted: &[Wanted<'_>],
+    missing: &[usize],
+) -> Vec<(usize, Result<Endpoint>)> {
+    let look_up = |index: usize| core.metadata.cache.look_up(wanted[index].topic, wanted[index].partition);
+    let unknown = missing.iter().filter(|&&index| !matches!(look_up(index), Lookup::Leader(_)));
+    let mut topics: Vec<&str> = unknown.map(|&index| wanted[index].topic).collect();
+    topics.sort_unstable();
+    topics.dedup();
+    let snapshot = match topics.is_empty() {
+        true => None,
+        false => Some(operation.refresh(&topics).await),
+    };
+    let mut leaders = Vec::new();
+    for &index in missing {
+        let Wanted { topic, partition, .. } = wanted[index];
+        let leader = match (look_up(index), &snapshot) {
+            (Lookup::Leader(leader), _) => Ok(leader.endpoint),
+            (_, Some(Err(error))) => Err(error.clone()),
+            (_, Some(Ok(snapshot))) => Err(snapshot.no_leader(topic, partition)),
+            // Another call has just found out that the leader moved.
+            (_, None) => Err(Error::NoLeader { topic: topic.into(), partition }),
+        };
+        leaders.push((index, leader));
+    }
+    leaders
+}
+
+fn read(reply: &Reply<ListOffsetsResponse>, wanted: Wanted<'_>) -> Listed {
+    let Wanted { topic, partition, spec } = wanted;
+    let (_, since) = spec.number();
+    if reply.version < since {
+        if let OffsetSpec::Timestamp(_) = spec {
+            return Listed::NoTimes;
+        }
+        return Listed::Failed(Error::Unsupported {
+            address: Arc::clone(&reply.address),
+            api: ApiKey::LIST_OFFSETS,
+            reason: format!("{spec:?} needs version {since}, the broker speaks {}", reply.version),
+        });
+    }
+    let topics = reply.body.iter().flat_map(|body| &body.topics).filter(|named| &*named.name == topic);
+    let Some(found) = topics.flat_map(|named| &named.partitions).find(|named| named.partition_index == partition)
+    else {
+        return Listed::Failed(Error::missing(&reply.address, ApiKey::LIST_OFFSETS, topic, partition));
+    };
+    match found.error_code.is_none() {
+        true => Listed::Found(offset(found, reply.version)),
+        false => {
+            let subject = Subject::partition(topic, partition);
+            Listed::Failed(reply.error(ApiKey::LIST_OFFSETS, found.error_code, subject))
+        }
+    }
+}
+
+fn offset(found: &ListOffsetsPartitionResponse, version: i16) -> Option<FoundOffset> {
+    let offset = if version == 0 { *found.old_style_offsets.first()? } else { found.offset };
     (offset >= 0).then_some(FoundOffset {
         offset,
-        timestamp: (answer.timestamp >= 0).then_some(answer.timestamp),
-        leader_epoch: (answer.leader_epoch >= 0).then_some(answer.leader_epoch),
+        timestamp: (found.timestamp >= 0).then_some(found.timestamp),
+        leader_epoch: (found.leader_epoch >= 0).then_some(found.leader_epoch),
     })
 }
 
+/// What the version cannot look up is left out.
 fn request(
-    link: &Link,
-    wanted: &[(&str, i32, OffsetSpec)],
-    round: &[usize],
+    entries: &[(String, i32, OffsetSpec)],
     version: i16,
     isolation: Isolation,
-    attempts: &Attempts,
-) -> Result<ListOffsetsRequest> {
+    timeout_ms: i32,
+) -> ListOffsetsRequest {
     let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
-    for &index in round {
-        let (topic, partition_index, spec) = wanted[index];
+    for (topic, partition_index, spec) in entries {
         let (timestamp, since) = spec.number();
-        if version < since {
-            return Err(Error::Unsupported {
-                address: Arc::clone(link.address()),
-                api: ApiKey::LIST_OFFSETS,
-                reason: format!("{spec:?} needs version {since}, the broker speaks {version}"),
-            });
+        if version >= since {
+            let partition = ListOffsetsPartition { partition_index: *partition_index, timestamp, ..Default::default() };
+            topics.entry(topic).or_default().push(partition);
         }
-        let partition = ListOffsetsPartition { partition_index, timestamp, ..Default::default() };
-        topics.entry(topic).or_default().push(partition);
     }
     let topic =
         |(name, partitions)| ListOffsetsTopic { name: ByteString::from(name), partitions, ..Default::default() };
-    Ok(ListOffsetsRequest {
+    ListOffsetsRequest {
         replica_id: -1,
         // Before version 2 there are no transactions.
         isolation_level: if version >= 2 { isolation.number() } else { 0 },
         topics: topics.into_iter().map(topic).collect(),
-        timeout_ms: attempts.broker_timeout_ms(),
+        timeout_ms,
         ..Default::default()
-    })
+    }
 }

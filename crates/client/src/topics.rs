@@ -1,14 +1,14 @@
-use std::sync::Arc;
-
 use milena_messages::create_topics::request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig};
 use milena_messages::delete_topics::request::DeleteTopicState;
 use milena_messages::{ApiKey, ByteString, CreateTopicsRequest, DeleteTopicsRequest, ErrorCode};
 
-use crate::attempts::Attempts;
-use crate::client::{About, Client, Target, Told, Whom};
-use crate::cluster::Topic;
+use crate::call::{Operation, Reply, Route, Subject, Target};
+use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::link::Link;
+use crate::metadata::{Snapshot, Topic};
+use crate::net::Link;
+
+const CONTROLLER: Route<'static> = Route::Target(&Target::Controller);
 
 /// A topic to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl NewTopic {
 pub struct TopicOutcome {
     /// The topic.
     pub name: String,
-    /// Whether it was done, or what the broker says against it.
+    /// Whether it was done, or why the broker refuses it.
     pub result: Result<()>,
 }
 
@@ -85,148 +85,125 @@ impl Client {
     /// # Errors
     /// The broker's refusal, such as `TOPIC_ALREADY_EXISTS`; brokers before 0.10.1, which cannot; the deadline.
     pub async fn create_topic(&self, topic: NewTopic) -> Result<Topic> {
-        let mut attempts = Attempts::new(&self.inner.config);
-        for outcome in self.create(std::slice::from_ref(&topic), &mut attempts).await? {
+        let mut operation = Operation::new(&self.core);
+        for outcome in create(&mut operation, std::slice::from_ref(&topic)).await? {
             outcome.result?;
         }
-        loop {
-            match self.with_leaders(&topic.name, &attempts).await {
-                Ok(topic) => return Ok(topic),
-                Err(error) => attempts.again_after(error).await?,
-            }
-        }
+        wait_for_leaders(&mut operation, &topic.name).await
     }
 
     /// Creates topics, each on its own, and waits until those that were created have leaders.
     ///
     /// # Errors
-    /// No answer within the deadline; brokers before 0.10.1. What a broker says against one topic is in its outcome.
+    /// No response within the deadline; brokers before 0.10.1. A refusal of one topic is in its outcome.
     pub async fn create_topics(&self, topics: &[NewTopic]) -> Result<Vec<TopicOutcome>> {
-        let mut attempts = Attempts::new(&self.inner.config);
-        let outcomes = self.create(topics, &mut attempts).await?;
+        let mut operation = Operation::new(&self.core);
+        let outcomes = create(&mut operation, topics).await?;
         for outcome in outcomes.iter().filter(|outcome| outcome.result.is_ok()) {
-            while let Err(error) = self.with_leaders(&outcome.name, &attempts).await {
-                attempts.again_after(error).await?;
-            }
+            wait_for_leaders(&mut operation, &outcome.name).await?;
         }
         Ok(outcomes)
     }
 
-    /// Deletes topics, each on its own. Brokers clear away the data later, and names may show up for a little while.
+    /// Deletes topics, each on its own. Brokers remove the data later, and names may be listed for a short time.
     ///
     /// # Errors
-    /// No answer within the deadline; brokers before 0.10.1. What a broker says against one topic is in its outcome.
+    /// No response within the deadline; brokers before 0.10.1. A refusal of one topic is in its outcome.
     pub async fn delete_topics(&self, names: &[&str]) -> Result<Vec<TopicOutcome>> {
-        let mut attempts = Attempts::new(&self.inner.config);
-        let name = |name: &&str| ByteString::from(*name);
+        let mut operation = Operation::new(&self.core);
         let outcomes = loop {
-            let make = |_: &Link, version| {
-                let state = |topic: &&str| DeleteTopicState { name: Some(name(topic)), ..Default::default() };
-                Ok(DeleteTopicsRequest {
-                    topics: if version >= 6 { names.iter().map(state).collect() } else { Vec::new() },
-                    topic_names: if version < 6 { names.iter().map(name).collect() } else { Vec::new() },
-                    timeout_ms: attempts.broker_timeout_ms(),
-                    ..Default::default()
-                })
-            };
-            let result = self.ask_controller(&attempts, ApiKey::DELETE_TOPICS, make).await.and_then(|mut told| {
-                let answers = told.answer.take().unwrap_or_default().responses;
-                let answers = answers.into_iter().map(|answer| {
-                    let name = answer.name.map(String::from).unwrap_or_default();
-                    (name, answer.error_code, answer.error_message.map(String::from))
-                });
-                outcomes(&told, ApiKey::DELETE_TOPICS, answers.collect())
-            });
-            match result {
-                Ok(outcomes) => break outcomes,
-                Err(error) => self.controller_again(error, &mut attempts).await?,
+            let result = delete_once(&mut operation, names).await;
+            if let Some(outcomes) = operation.settle(result).await? {
+                break outcomes;
             }
         };
-        names.iter().for_each(|name| self.inner.cache.forget_topic(name));
+        names.iter().for_each(|name| self.core.metadata.cache.forget_topic(name));
         Ok(outcomes)
     }
+}
 
-    async fn create(&self, topics: &[NewTopic], attempts: &mut Attempts) -> Result<Vec<TopicOutcome>> {
-        loop {
-            let make = |_: &Link, version| {
-                Ok(CreateTopicsRequest {
-                    topics: topics.iter().map(|topic| topic.to_request(version)).collect(),
-                    timeout_ms: attempts.broker_timeout_ms(),
-                    ..Default::default()
-                })
-            };
-            let result = self.ask_controller(attempts, ApiKey::CREATE_TOPICS, make).await.and_then(|mut told| {
-                let answers = told.answer.take().unwrap_or_default().topics;
-                let answers = answers
-                    .into_iter()
-                    .map(|answer| (answer.name.to_string(), answer.error_code, answer.error_message.map(String::from)));
-                outcomes(&told, ApiKey::CREATE_TOPICS, answers.collect())
-            });
-            match result {
-                Ok(outcomes) => return Ok(outcomes),
-                Err(error) => self.controller_again(error, attempts).await?,
-            }
+async fn create(operation: &mut Operation<'_>, topics: &[NewTopic]) -> Result<Vec<TopicOutcome>> {
+    loop {
+        let result = create_once(operation, topics).await;
+        if let Some(outcomes) = operation.settle(result).await? {
+            return Ok(outcomes);
         }
     }
+}
 
-    async fn ask_controller<R: milena_messages::Request + Send + 'static>(
-        &self,
-        attempts: &Attempts,
-        api: ApiKey,
-        make: impl Fn(&Link, i16) -> Result<R>,
-    ) -> Result<Told<R::Response>> {
-        let to = Whom::Target(&Target::Controller);
-        self.ask(to, attempts.request_deadline(), |link| link.version_of(api), make).await
-    }
+async fn create_once(operation: &mut Operation<'_>, topics: &[NewTopic]) -> Result<Vec<TopicOutcome>> {
+    let api = ApiKey::CREATE_TOPICS;
+    let timeout_ms = operation.attempts.broker_timeout_ms();
+    let make = |_: &Link, version| {
+        let topics = topics.iter().map(|topic| topic.to_request(version)).collect();
+        Ok(CreateTopicsRequest { topics, timeout_ms, ..Default::default() })
+    };
+    let mut reply = operation.send(CONTROLLER, |link| link.version_of(api), make).await?;
+    let topics = reply.body.take().unwrap_or_default().topics;
+    let codes = topics
+        .into_iter()
+        .map(|topic| (topic.name.to_string(), topic.error_code, topic.error_message.map(String::from)));
+    outcomes(&reply, api, codes)
+}
 
-    async fn controller_again(&self, error: Error, attempts: &mut Attempts) -> Result<()> {
-        if error.needs_refresh() {
-            self.inner.cache.forget_controller();
-        }
-        attempts.again_after(error).await
-    }
+async fn delete_once(operation: &mut Operation<'_>, names: &[&str]) -> Result<Vec<TopicOutcome>> {
+    let api = ApiKey::DELETE_TOPICS;
+    let timeout_ms = operation.attempts.broker_timeout_ms();
+    let name = |name: &&str| ByteString::from(*name);
+    let make = |_: &Link, version| {
+        let state = |topic: &&str| DeleteTopicState { name: Some(name(topic)), ..Default::default() };
+        Ok(DeleteTopicsRequest {
+            topics: if version >= 6 { names.iter().map(state).collect() } else { Vec::new() },
+            topic_names: if version < 6 { names.iter().map(name).collect() } else { Vec::new() },
+            timeout_ms,
+            ..Default::default()
+        })
+    };
+    let mut reply = operation.send(CONTROLLER, |link| link.version_of(api), make).await?;
+    let topics = reply.body.take().unwrap_or_default().responses;
+    let codes = topics.into_iter().map(|topic| {
+        let name = topic.name.map(String::from).unwrap_or_default();
+        (name, topic.error_code, topic.error_message.map(String::from))
+    });
+    outcomes(&reply, api, codes)
+}
 
-    /// The topic, once all its partitions have leaders.
-    async fn with_leaders(&self, name: &str, attempts: &Attempts) -> Result<Topic> {
-        let (address, cluster) = self.refresh_from(Some(&[name]), attempts.request_deadline()).await?;
-        let lacking = |code, partition| Error::Broker {
-            address: Arc::clone(&address),
-            api: ApiKey::METADATA,
-            code,
-            topic: Some(name.into()),
-            partition,
-            message: None,
+async fn wait_for_leaders(operation: &mut Operation<'_>, name: &str) -> Result<Topic> {
+    loop {
+        let result = match operation.fetch_metadata(Some(&[name])).await {
+            Ok(snapshot) => with_leaders(&snapshot, name),
+            Err(error) => Err(error),
         };
-        let topic = cluster.topics.into_iter().find(|topic| topic.name == name);
-        let topic = topic.ok_or_else(|| lacking(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, None))?;
-        if !topic.error.is_none() {
-            return Err(lacking(topic.error, None));
+        if let Some(topic) = operation.settle(result).await? {
+            return Ok(topic);
         }
-        match topic.partitions.iter().find(|partition| partition.leader.is_none()) {
-            Some(partition) => Err(lacking(ErrorCode::LEADER_NOT_AVAILABLE, Some(partition.index))),
-            None if topic.partitions.is_empty() => Err(lacking(ErrorCode::LEADER_NOT_AVAILABLE, None)),
-            None => Ok(topic),
-        }
+    }
+}
+
+/// The topic, once all its partitions have leaders.
+fn with_leaders(snapshot: &Snapshot, name: &str) -> Result<Topic> {
+    let topic = snapshot.found(name)?;
+    match topic.partitions.iter().find(|partition| partition.leader.is_none()) {
+        Some(partition) => Err(Error::NoLeader { topic: name.into(), partition: partition.index }),
+        None if topic.partitions.is_empty() => Err(snapshot.error(ErrorCode::LEADER_NOT_AVAILABLE, name, None)),
+        None => Ok(topic),
     }
 }
 
 /// The outcomes, or the error for all of them when the broker is not the controller.
 fn outcomes<T>(
-    told: &Told<T>,
+    reply: &Reply<T>,
     api: ApiKey,
-    answers: Vec<(String, ErrorCode, Option<String>)>,
+    codes: impl Iterator<Item = (String, ErrorCode, Option<String>)>,
 ) -> Result<Vec<TopicOutcome>> {
-    let mut outcomes = Vec::with_capacity(answers.len());
-    for (name, code, message) in answers {
-        let error =
-            || told.error(api, code, About { topic: Some(&name), partition: None, message: message.as_deref() });
-        match code {
-            ErrorCode::NOT_CONTROLLER => return Err(error()),
-            code => {
-                let result = if code.is_none() { Ok(()) } else { Err(error()) };
-                outcomes.push(TopicOutcome { name, result });
+    codes
+        .map(|(name, code, message)| {
+            let subject = Subject { topic: Some(&name), partition: None, message: message.as_deref() };
+            match code {
+                ErrorCode::NOT_CONTROLLER => Err(reply.error(api, code, subject)),
+                ErrorCode::NONE => Ok(TopicOutcome { name, result: Ok(()) }),
+                code => Ok(TopicOutcome { result: Err(reply.error(api, code, subject)), name }),
             }
-        }
-    }
-    Ok(outcomes)
+        })
+        .collect()
 }

@@ -194,7 +194,7 @@ impl Hub {
         let attempts = addresses.into_iter().map(|address| {
             let tls = self.config.tls.clone();
             async move {
-                let failed = |error: DialError| format!("cannot connect to {address}: {error}");
+                let failed = |error: DialError| format!("cannot connect to {address}: {}", milena_wire::Report(&error));
                 dial(&address, tls.as_ref()).await.map_err(failed).map(|stream| (address.clone(), stream))
             }
         });

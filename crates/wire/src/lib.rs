@@ -24,6 +24,7 @@
 //! | [`Fixed`] | runs of values of fixed width, read and written in one step |
 //! | [`Limits`] | how much memory hostile bytes may cost |
 //! | [`Error`], [`ErrorKind`], [`At`] | what went wrong, at which byte, in which field |
+//! | [`Report`] | an error with all its causes in one line |
 //! | [`VersionRange`] | `0-3`, `5+`, `none` |
 //! | [`Uuid`] | topic ids and the like, in Kafka's 22-character form |
 //! | [`UnknownTags`] | tagged fields that no version we know defines |
@@ -34,6 +35,7 @@ mod fixed;
 mod int32s;
 mod lossy;
 mod reader;
+mod report;
 mod tag;
 mod uuid;
 pub mod varint;
@@ -46,6 +48,7 @@ pub use error::{At, Error, ErrorKind, Result, counted};
 pub use fixed::{Fixed, MAX_FIXED_BYTES};
 pub use lossy::text_lossy;
 pub use reader::{Limits, Reader};
+pub use report::Report;
 pub use smallvec::{SmallVec, smallvec};
 pub use tag::{UnknownTag, UnknownTags};
 pub use uuid::{ParseUuidError, Uuid};

@@ -49,7 +49,7 @@ pub(super) async fn the_first_batch_comes_whole_even_if_it_is_larger_than_allowe
     fill(&client, &topic, 3).await?;
     let options = FetchOptions { max_bytes: 16, ..FetchOptions::default() };
     let fetched = client.fetch(&topic, 0, 10, &options).await?;
-    same("high watermark", fetched.high_watermark, 30)?;
+    same("high watermark", fetched.high_watermark, Some(30))?;
     let mut offsets = Vec::new();
     for batch in fetched.batches() {
         let batch = batch?;

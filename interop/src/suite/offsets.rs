@@ -44,7 +44,7 @@ pub(super) async fn offsets_of_several_partitions_come_in_the_order_asked(target
     }
     let wanted = [2, 0, 1, 2].map(|partition| (topic, partition, OffsetSpec::Latest));
     for isolation in [Isolation::ReadUncommitted, Isolation::ReadCommitted] {
-        let found = client.list_offsets(&wanted, isolation).await?;
+        let found: Vec<_> = client.list_offsets(&wanted, isolation).await.into_iter().collect::<Result<_, _>>()?;
         let offsets: Vec<_> = found.iter().map(|found| found.as_ref().map(|found| found.offset)).collect();
         same("ends", offsets, vec![Some(3), Some(1), Some(2), Some(3)])?;
     }

@@ -172,8 +172,8 @@ async fn offset(
     spec: OffsetSpec,
     isolation: Isolation,
 ) -> Result<Option<i64>> {
-    let found = client.list_offsets(&[(topic, partition, spec)], isolation).await?;
-    Ok(found.into_iter().next().flatten().map(|found| found.offset))
+    let found = client.list_offsets(&[(topic, partition, spec)], isolation).await.pop().transpose()?;
+    Ok(found.flatten().map(|found| found.offset))
 }
 
 #[cfg(test)]

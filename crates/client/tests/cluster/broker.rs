@@ -1,6 +1,7 @@
 //! A scripted broker on a real socket: the test says, request by request, what it does.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use milena_client::{Client, ClientConfig};
@@ -40,6 +41,7 @@ where
 pub(crate) struct Broker {
     pub(crate) address: String,
     seen: Arc<Mutex<Vec<ApiKey>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Broker {
@@ -59,8 +61,11 @@ impl Broker {
         let script: Arc<Mutex<(Script, HashMap<ApiKey, usize>)>> =
             Arc::new(Mutex::new((Box::new(script), HashMap::new())));
         let kept = Arc::clone(&seen);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
                 let (script, seen, versions) = (Arc::clone(&script), Arc::clone(&kept), versions.clone());
                 tokio::spawn(serve(stream, port, versions, move |request| {
                     seen.lock().unwrap().push(request.api_key);
@@ -73,7 +78,7 @@ impl Broker {
                 }));
             }
         });
-        Self { address: format!("127.0.0.1:{port}"), seen }
+        Self { address: format!("127.0.0.1:{port}"), seen, connections }
     }
 
     pub(crate) fn config(&self) -> ClientConfig {
@@ -82,6 +87,11 @@ impl Broker {
 
     pub(crate) async fn client(&self) -> Client {
         Client::connect(self.config()).await.unwrap()
+    }
+
+    /// How many connections were opened.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// How many requests of an API came in.

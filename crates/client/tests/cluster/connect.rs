@@ -1,7 +1,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use milena_client::{Client, ClientConfig, ConnectCause, Error, FrameDirection, ObservedFrame, Observer, Target};
+use milena_client::{
+    Client, ClientConfig, ConnectCause, Error, FrameDirection, Misbehaviour, ObservedFrame, Observer, Target,
+};
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::{ApiKey, HeartbeatRequest, HeartbeatResponse, MetadataRequest, VersionRange};
 
@@ -28,15 +30,17 @@ async fn every_address_that_failed_is_listed_with_its_cause_in_one_line() {
     let all = vec![nobody.clone(), tls.clone(), http.clone(), old.clone(), "no-such-host.invalid:1".to_owned()];
     let error = Client::connect(config(all)).await.unwrap_err();
     let Error::Unreachable(errors) = &error else { panic!("{error}") };
-    assert!(matches!(&errors[0], Error::Connect { address, cause: ConnectCause::Io { .. } } if **address == *nobody));
+    assert!(matches!(&errors[0], Error::Connect { address, cause: ConnectCause::Io(_), .. } if **address == *nobody));
     let foreign = |error: &Error, wanted, at: &str| match error {
-        Error::Connection { address, cause: ConnectionError::Foreign(found) } => (*found, &**address) == (wanted, at),
+        Error::Misbehaved { address, cause: Misbehaviour::Protocol(ConnectionError::Foreign(found)), .. } => {
+            (*found, &**address) == (wanted, at)
+        }
         _ => false,
     };
     assert!(foreign(&errors[1], Foreign::TlsAlert, &tls), "{}", errors[1]);
     assert!(foreign(&errors[2], Foreign::Http, &http), "{}", errors[2]);
     assert!(
-        matches!(&errors[3], Error::Connect { address, cause: ConnectCause::ClosedOnApiVersions } if **address == *old),
+        matches!(&errors[3], Error::Connect { address, cause: ConnectCause::ClosedOnApiVersions, .. } if **address == *old),
         "{}",
         errors[3]
     );
@@ -75,7 +79,7 @@ async fn a_broker_that_does_not_answer_is_named_with_api_and_time() {
     let limit = Duration::from_millis(50);
     let client = Client::connect(ClientConfig { request_timeout: limit, ..broker.config() }).await.unwrap();
     let error = client.send(Target::Any, &HeartbeatRequest::default()).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("{} did not answer Heartbeat within 50ms", broker.address));
+    assert_eq!(error.to_string(), format!("{} did not respond to Heartbeat within 50ms", broker.address));
 }
 
 #[tokio::test]
@@ -86,7 +90,7 @@ async fn a_node_that_is_not_there_and_an_api_that_is_not_spoken_are_named() {
     let error = client.send(9, &MetadataRequest::default()).await.unwrap_err();
     assert_eq!(error.to_string(), "the cluster has no broker with node id 9");
     let error = client.send(Target::Any, &HeartbeatRequest::default()).await.unwrap_err();
-    let wanted = format!("{} cannot do this by Heartbeat: the broker does not know this API", broker.address);
+    let wanted = format!("{} cannot do this with Heartbeat: the broker does not know this API", broker.address);
     assert_eq!(error.to_string(), wanted);
     assert_eq!(client.versions(1).await.unwrap().pick(ApiKey::METADATA).unwrap(), 12);
 }

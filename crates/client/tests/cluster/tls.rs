@@ -66,7 +66,7 @@ async fn a_request_of_many_tls_records_goes_out_whole() {
     assert_eq!(response.responses[0].partition_responses[0].base_offset, size as i64);
 
     let plain = Client::connect(ClientConfig { bootstrap: vec![address], ..ClientConfig::default() }).await;
-    assert!(matches!(plain, Err(Error::Connection { .. } | Error::Connect { .. })), "{plain:?}");
+    assert!(matches!(plain, Err(Error::Misbehaved { .. } | Error::Connect { .. })), "{plain:?}");
     let tls = Tls::new(&TlsConfig { dangerously_unverified: true, ..TlsConfig::default() }).unwrap();
     let config = ClientConfig { bootstrap: vec![not_a_broker(b"").await], tls: Some(tls), ..ClientConfig::default() };
     let error = Client::connect(config).await.unwrap_err();

@@ -75,7 +75,9 @@ impl std::fmt::Display for Reader {
 }
 
 /// Reads a partition for as long as it exists and anybody wants its records. Outages are waited out, with a note.
-pub(super) async fn follow(client: Client, wanted: Wanted, sender: Sender<Result<(i32, Record)>>) {
+pub(super) async fn follow(client: Client, mut wanted: Wanted, sender: Sender<Result<(i32, Record)>>) {
+    // Otherwise the client would wait without a note.
+    wanted.options.patience = Some(client.config().deadline);
     let mut outage = Outage {
         name: format!("{}-{}", wanted.topic, wanted.partition),
         since: None,

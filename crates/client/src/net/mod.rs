@@ -1,0 +1,12 @@
+//! Connections: one task for each, which owns the socket and the protocol machine, and the pool that opens them.
+
+mod driver;
+mod handshake;
+mod link;
+mod pool;
+#[cfg(test)]
+mod tests;
+mod throttle;
+
+pub(crate) use link::{Failure, Limit, Link, RECONNECTS};
+pub(crate) use pool::{Endpoint, Pool};
