@@ -1,15 +1,9 @@
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-
-use crate::config::BrokerConfig;
+use crate::cluster::running::Cluster;
+use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
-use crate::received::ReceivedRequest;
-use crate::server;
-use crate::state::State;
+use crate::net::received::ReceivedRequest;
 
 /// A running broker, a cluster of one node. It stops when it is dropped.
 ///
@@ -26,11 +20,9 @@ use crate::state::State;
 /// ```
 #[derive(Debug)]
 pub struct Broker {
-    state: Arc<State>,
+    cluster: Cluster,
     address: SocketAddr,
-    stop: watch::Sender<bool>,
-    /// `None` after it was waited for.
-    task: Option<JoinHandle<()>>,
+    node_id: i32,
 }
 
 impl Broker {
@@ -39,28 +31,18 @@ impl Broker {
     /// # Errors
     /// The broker cannot listen on the address; a setting is invalid.
     pub async fn start(config: BrokerConfig) -> Result<Self, BrokerError> {
-        check(&config)?;
-        let failed = |source| BrokerError::Listen { host: config.host.clone(), port: config.port, source };
-        let listener = TcpListener::bind((&*config.host, config.port)).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let host = match &config.advertised_host {
-            Some(host) => host.clone(),
-            // "Every address" is none that a client can connect to.
-            None if address.ip().is_unspecified() => (if address.is_ipv4() { "127.0.0.1" } else { "::1" }).to_owned(),
-            None => config.host.clone(),
-        };
-        let port = config.advertised_port.unwrap_or(address.port());
-        let state = Arc::new(State::new(config, &host, port));
-        let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(server::listen(listener, state.clone(), stopped));
-        tracing::info!(%address, advertised = %format_args!("{host}:{port}"), "broker started");
-        Ok(Self { state, address, stop, task: Some(task) })
+        let node_id = config.node_id;
+        let (host, port) = (config.host.clone(), config.port);
+        let cluster = Cluster::start(ClusterConfig { nodes: 1, racks: Vec::new(), broker: config }).await?;
+        // The one node of a cluster that has just started is up.
+        let gone = || BrokerError::Listen { host, port, source: std::io::ErrorKind::NotConnected.into() };
+        let address = cluster.address(node_id).ok_or_else(gone)?;
+        Ok(Self { cluster, address, node_id })
     }
 
     /// `host:port` for `bootstrap.servers` of clients. An IPv6 address is in brackets.
     pub fn bootstrap(&self) -> String {
-        let (host, port) = (&self.state.host, self.state.port);
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+        self.cluster.bootstrap()
     }
 
     /// The address that the broker listens on.
@@ -70,12 +52,12 @@ impl Broker {
 
     /// Id of the node.
     pub fn node_id(&self) -> i32 {
-        self.state.node_id()
+        self.node_id
     }
 
     /// Id of the cluster.
     pub fn cluster_id(&self) -> &str {
-        &self.state.cluster_id
+        self.cluster.cluster_id()
     }
 
     /// The last requests that the broker received, oldest first, for tests that check what a client sent. How many are kept
@@ -101,44 +83,12 @@ impl Broker {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requests(&self) -> Vec<ReceivedRequest> {
-        self.state.received.all()
+        self.cluster.requests()
     }
 
     /// Stops the broker. It accepts no more connections; a request that waits for records is dropped, others get their
     /// response; after a second all connections are closed. The port is free when this returns.
-    pub async fn shutdown(mut self) {
-        self.stop.send_replace(true);
-        if let Some(task) = self.task.take() {
-            // It ends by itself, or was ended with its runtime.
-            let _ = task.await;
-        }
+    pub async fn shutdown(self) {
+        self.cluster.shutdown().await;
     }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
-fn check(config: &BrokerConfig) -> Result<(), BrokerError> {
-    let wrong = |setting, value: String, reason| Err(BrokerError::Config { setting, value, reason });
-    if config.node_id < 0 {
-        return wrong("node_id", config.node_id.to_string(), "at least 0 is expected");
-    }
-    if config.default_partitions < 1 {
-        return wrong("default_partitions", config.default_partitions.to_string(), "at least 1 is expected");
-    }
-    if config.max_message_bytes < 0 {
-        return wrong("max_message_bytes", config.max_message_bytes.to_string(), "at least 0 is expected");
-    }
-    if config.fetch_max_bytes < 1024 {
-        return wrong("fetch_max_bytes", config.fetch_max_bytes.to_string(), "at least 1024 is expected");
-    }
-    if config.max_connections == 0 {
-        return wrong("max_connections", "0".to_owned(), "at least 1 is expected");
-    }
-    Ok(())
 }

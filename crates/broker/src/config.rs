@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
 
+use crate::error::BrokerError;
+
 /// The settings of a [`Broker`](crate::Broker).
 ///
 /// ```
@@ -29,6 +31,8 @@ pub struct BrokerConfig {
     pub cluster_id: Option<String>,
     /// Default number of partitions for new topics, at least 1. Default: 1.
     pub default_partitions: i32,
+    /// Default number of replicas for new topics, at least 1. Default: 1.
+    pub default_replication_factor: i16,
     /// Whether a Metadata request for an unknown topic creates it, as in Kafka. Default: true.
     pub auto_create_topics: bool,
     /// Largest record batch in bytes, for topics without a setting of their own. Default: Kafka's 1,048,588.
@@ -51,6 +55,75 @@ pub struct BrokerConfig {
     pub request_bytes_kept: usize,
 }
 
+/// The settings of a [`Cluster`](crate::Cluster).
+///
+/// ```
+/// use milena_broker::{BrokerConfig, ClusterConfig};
+///
+/// let broker = BrokerConfig { default_partitions: 6, ..BrokerConfig::default() };
+/// let config = ClusterConfig { nodes: 3, broker, ..ClusterConfig::default() };
+/// assert!(config.racks.is_empty());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// How many nodes start, at least 1. Default: 3.
+    pub nodes: usize,
+    /// The rack of each node, in their order. Nodes without one have that of `broker`.
+    pub racks: Vec<String>,
+    /// What all nodes have in common. The first node has the ports and the id that stand there, each further one the next
+    /// ones; port 0 takes any free port for each.
+    pub broker: BrokerConfig,
+}
+
+impl Default for ClusterConfig {
+    fn default() -> Self {
+        Self { nodes: 3, racks: Vec::new(), broker: BrokerConfig::default() }
+    }
+}
+
+impl ClusterConfig {
+    pub(crate) fn check(&self) -> Result<(), BrokerError> {
+        let wrong = |setting, value: String, reason| Err(BrokerError::Config { setting, value, reason });
+        if self.nodes == 0 {
+            return wrong("nodes", self.nodes.to_string(), "at least 1 is expected");
+        }
+        let more = self.nodes - 1;
+        let last = |first: u16| usize::from(first).saturating_add(more);
+        let ports = [Some(self.broker.port).filter(|port| *port != 0), self.broker.advertised_port];
+        if ports.into_iter().flatten().any(|first| last(first) > usize::from(u16::MAX)) {
+            return wrong("nodes", self.nodes.to_string(), "there are not enough ports after the first one");
+        }
+        self.broker.check()
+    }
+}
+
+impl BrokerConfig {
+    fn check(&self) -> Result<(), BrokerError> {
+        let config = self;
+        let wrong = |setting, value: String, reason| Err(BrokerError::Config { setting, value, reason });
+        if config.node_id < 0 {
+            return wrong("node_id", config.node_id.to_string(), "at least 0 is expected");
+        }
+        if config.default_partitions < 1 {
+            return wrong("default_partitions", config.default_partitions.to_string(), "at least 1 is expected");
+        }
+        if config.max_message_bytes < 0 {
+            return wrong("max_message_bytes", config.max_message_bytes.to_string(), "at least 0 is expected");
+        }
+        if config.fetch_max_bytes < 1024 {
+            return wrong("fetch_max_bytes", config.fetch_max_bytes.to_string(), "at least 1024 is expected");
+        }
+        if config.default_replication_factor < 1 {
+            let factor = config.default_replication_factor.to_string();
+            return wrong("default_replication_factor", factor, "at least 1 is expected");
+        }
+        if config.max_connections == 0 {
+            return wrong("max_connections", "0".to_owned(), "at least 1 is expected");
+        }
+        Ok(())
+    }
+}
+
 impl Default for BrokerConfig {
     fn default() -> Self {
         Self {
@@ -62,6 +135,7 @@ impl Default for BrokerConfig {
             rack: None,
             cluster_id: None,
             default_partitions: 1,
+            default_replication_factor: 1,
             auto_create_topics: true,
             max_message_bytes: 1_048_588,
             max_frame: DEFAULT_MAX_FRAME,

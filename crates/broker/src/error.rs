@@ -1,4 +1,4 @@
-/// Why a broker did not start.
+/// Why a broker or cluster did not start, or did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrokerError {
@@ -21,5 +21,21 @@ pub enum BrokerError {
         value: String,
         /// What is expected.
         reason: &'static str,
+    },
+    /// What was asked of a node cannot be done.
+    #[error("node {node}: {reason}")]
+    Node {
+        /// The id of the node.
+        node: i32,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The cluster refuses an operation, as it would refuse the request of a client.
+    #[error("{code}: {message}")]
+    Refused {
+        /// The error code that a client would get.
+        code: milena_messages::ErrorCode,
+        /// What is wrong.
+        message: String,
     },
 }

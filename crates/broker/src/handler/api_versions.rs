@@ -1,11 +1,11 @@
 use milena_messages::api_versions::response::ApiVersion;
 use milena_messages::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
 
-use super::SERVED;
-use crate::state::State;
+use super::Context;
+use crate::cost::Cost;
 
-pub(super) fn handle(state: &State, request: ApiVersionsRequest, version: i16) -> ApiVersionsResponse {
-    let error_code = check(state, &request, version);
+pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut Cost) -> ApiVersionsResponse {
+    let error_code = check(context, &request);
     if !error_code.is_none() {
         return ApiVersionsResponse { error_code, ..Default::default() };
     }
@@ -15,19 +15,19 @@ pub(super) fn handle(state: &State, request: ApiVersionsRequest, version: i16) -
         max_version: versions.max(),
         ..Default::default()
     };
-    ApiVersionsResponse { api_keys: SERVED.iter().map(entry).collect(), ..Default::default() }
+    ApiVersionsResponse { api_keys: context.state.served.iter().map(entry).collect(), ..Default::default() }
 }
 
-fn check(state: &State, request: &ApiVersionsRequest, version: i16) -> ErrorCode {
+fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
     let named = is_software_name(&request.client_software_name) && is_software_name(&request.client_software_version);
-    if version >= 3 && !named {
+    if context.version >= 3 && !named {
         return ErrorCode::INVALID_REQUEST;
     }
     // A client that says whom it means to reach is told when it reached somebody else.
     match (&request.cluster_id, request.node_id) {
         (None, -1) => ErrorCode::NONE,
         (Some(cluster), node) if node != -1 => {
-            if *cluster == state.cluster_id && node == state.node_id() {
+            if *cluster == context.state.cluster_id && node == context.node.id {
                 ErrorCode::NONE
             } else {
                 ErrorCode::REBOOTSTRAP_REQUIRED
@@ -47,7 +47,11 @@ fn is_software_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handler::tests::state;
+    use crate::handler::tests::{Fixture, state};
+
+    fn handle(state: &Fixture, request: ApiVersionsRequest, version: i16) -> ApiVersionsResponse {
+        super::handle(&state.at(version), request, &mut Cost::quick())
+    }
 
     fn request(name: &str) -> ApiVersionsRequest {
         ApiVersionsRequest {

@@ -4,15 +4,18 @@ use milena_messages::create_topics::request::CreatableTopic;
 use milena_messages::create_topics::response::{CreatableTopicConfigs, CreatableTopicResult};
 use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Uuid};
 
+use super::Context;
 use super::describe_configs::{source, topic_value};
+use crate::cluster::State;
+use crate::cluster::topic_config::{SETTINGS, TopicConfig};
+use crate::cost::Cost;
 use crate::refusal::Refusal;
-use crate::state::State;
-use crate::topic_config::{SETTINGS, TopicConfig};
 
 /// Most partitions that one request creates, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
 
-pub(super) fn handle(state: &State, request: CreateTopicsRequest) -> CreateTopicsResponse {
+pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mut Cost) -> CreateTopicsResponse {
+    let state = &*context.state;
     let mut times: HashMap<&str, usize> = HashMap::new();
     request.topics.iter().for_each(|topic| *times.entry(&topic.name).or_default() += 1);
     let wanted = |topic: &CreatableTopic| match topic.assignments.len() {
@@ -52,75 +55,77 @@ pub(super) fn handle(state: &State, request: CreateTopicsRequest) -> CreateTopic
 }
 
 fn create(state: &State, topic: &CreatableTopic, validate_only: bool) -> Result<CreatableTopicResult, Refusal> {
-    let partitions = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
+    let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
+    let (partitions, factor) = (replicas.len(), replicas.first().map_or(0, Vec::len));
     let pairs = topic.configs.iter().map(|config| (&*config.name, config.value.as_deref()));
     let config = state.topic_config(pairs)?;
-    let created = state.create_topic(&topic.name, partitions, config, validate_only)?;
+    let created = state.create_topic(&topic.name, replicas, config, validate_only)?;
     Ok(CreatableTopicResult {
         topic_id: if validate_only { Uuid::ZERO } else { created.id },
-        num_partitions: partitions,
-        replication_factor: 1,
-        configs: Some(configs(state, &created.config)),
+        num_partitions: partitions as i32,
+        replication_factor: factor as i16,
+        configs: Some(configs(state, &created.config())),
         ..Default::default()
     })
 }
 
-/// The partitions of a topic that says how many it wants.
-fn counted(state: &State, topic: &CreatableTopic) -> Result<i32, Refusal> {
+/// The replicas of a topic that says how many it wants.
+fn counted(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refusal> {
     let refuse = |code, message: String| Err(Refusal::new(code, message));
-    match topic.replication_factor {
-        -1 | 1 => {}
+    let factor = match topic.replication_factor {
+        -1 => state.config.default_replication_factor,
         factor if factor < 1 => {
             let message = "Replication factor must be larger than 0, or -1 to use the default value.".to_owned();
             return refuse(ErrorCode::INVALID_REPLICATION_FACTOR, message);
         }
-        factor => {
-            let message = format!("Unable to replicate the partition {factor} time(s): there is only 1 broker.");
-            return refuse(ErrorCode::INVALID_REPLICATION_FACTOR, message);
-        }
-    }
+        factor => factor,
+    };
     match topic.num_partitions {
-        -1 => Ok(state.config.default_partitions),
+        -1 => state.place(state.config.default_partitions, factor),
         count if count < 1 => {
             let message = "Number of partitions must be larger than 0, or -1 to use the default value.".to_owned();
             refuse(ErrorCode::INVALID_PARTITIONS, message)
         }
-        count => Ok(count),
+        count => state.place(count, factor),
     }
 }
 
-/// The partitions of a topic that says where it wants each.
-fn assigned(state: &State, topic: &CreatableTopic) -> Result<i32, Refusal> {
+/// The replicas of a topic that says where it wants each.
+fn assigned(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refusal> {
     if topic.num_partitions != -1 || topic.replication_factor != -1 {
         let message = "With a manual partition assignment, partitions and replication factor have to be -1.";
         return Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
     }
     let refuse = |message: String| Err(Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
-    let mut indexes: Vec<i32> = topic.assignments.iter().map(|assignment| assignment.partition_index).collect();
-    indexes.sort_unstable();
-    if !(0..).zip(&indexes).all(|(expected, index)| expected == *index) {
+    let mut assignments: Vec<_> = topic.assignments.iter().collect();
+    assignments.sort_by_key(|assignment| assignment.partition_index);
+    if !(0..).zip(&assignments).all(|(expected, assignment)| expected == assignment.partition_index) {
         return refuse("Partitions should be a consecutive 0-based integer sequence.".to_owned());
     }
-    for assignment in &topic.assignments {
-        match assignment.broker_ids[..] {
-            [node] if node == state.node_id() => {}
-            [] => return refuse(format!("Partition {} has no replica.", assignment.partition_index)),
-            _ => {
-                let message = format!(
-                    "Partition {} is to be on brokers {:?}, but there is only broker {}.",
-                    assignment.partition_index,
-                    &assignment.broker_ids[..],
-                    state.node_id()
-                );
-                return refuse(message);
-            }
+    let mut replicas: Vec<Vec<i32>> = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let (index, nodes) = (assignment.partition_index, &assignment.broker_ids[..]);
+        if nodes.is_empty() {
+            return refuse("The manual partition assignment includes an empty replica list.".to_owned());
         }
+        if let Some(unknown) = nodes.iter().find(|node| state.node(**node).is_none()) {
+            let message =
+                format!("The manual partition assignment includes broker {unknown}, but no such broker is registered.");
+            return refuse(message);
+        }
+        if (1..nodes.len()).any(|at| nodes[..at].contains(&nodes[at])) {
+            return refuse(format!("The manual partition assignment includes a broker twice for partition {index}."));
+        }
+        if replicas.first().is_some_and(|first| first.len() != nodes.len()) {
+            return refuse("The manual partition assignment includes different numbers of replicas.".to_owned());
+        }
+        replicas.push(nodes.to_vec());
     }
-    Ok(indexes.len() as i32)
+    Ok(replicas)
 }
 
 fn configs(state: &State, config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
-    let entry = |setting: &'static crate::topic_config::Setting| CreatableTopicConfigs {
+    let entry = |setting: &'static crate::cluster::topic_config::Setting| CreatableTopicConfigs {
         name: setting.name.into(),
         value: Some(topic_value(state, config, setting)),
         config_source: source(config, setting),
@@ -135,15 +140,19 @@ mod tests {
     use milena_messages::create_topics::request::{CreatableReplicaAssignment, CreatableTopicConfig};
 
     use super::*;
+    use crate::cluster::TopicRef;
     use crate::config::BrokerConfig;
-    use crate::handler::tests::{state, state_with};
-    use crate::state::TopicRef;
+    use crate::handler::tests::{Fixture, state, state_with};
 
     fn topic(name: &str, num_partitions: i32, replication_factor: i16) -> CreatableTopic {
         CreatableTopic { name: name.into(), num_partitions, replication_factor, ..Default::default() }
     }
 
-    fn ask(state: &State, topics: Vec<CreatableTopic>) -> Vec<CreatableTopicResult> {
+    fn handle(state: &Fixture, request: CreateTopicsRequest) -> CreateTopicsResponse {
+        super::handle(&state.at(7), request, &mut Cost::quick())
+    }
+
+    fn ask(state: &Fixture, topics: Vec<CreatableTopic>) -> Vec<CreatableTopicResult> {
         handle(state, CreateTopicsRequest { topics, ..Default::default() }).topics
     }
 
@@ -156,7 +165,7 @@ mod tests {
         let state = state();
         let created = ask(&state, vec![topic("a", 3, -1)]).remove(0);
         assert_eq!((created.error_code, created.num_partitions), (ErrorCode::NONE, 3));
-        assert_eq!(state.topic(TopicRef::Id(created.topic_id)).unwrap().partitions.len(), 3);
+        assert_eq!(state.topic(TopicRef::Id(created.topic_id)).unwrap().partition_count(), 3);
         assert_eq!(ask(&state, vec![topic("a", 3, 1)])[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
     }
 

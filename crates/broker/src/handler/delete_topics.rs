@@ -4,11 +4,14 @@ use milena_messages::delete_topics::request::DeleteTopicState;
 use milena_messages::delete_topics::response::DeletableTopicResult;
 use milena_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Uuid};
 
+use super::Context;
+use crate::cluster::{State, TopicRef};
+use crate::cost::Cost;
 use crate::refusal::Refusal;
-use crate::state::{State, TopicRef};
 
-pub(super) fn handle(state: &State, request: DeleteTopicsRequest, version: i16) -> DeleteTopicsResponse {
-    let topics = if version >= 6 {
+pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mut Cost) -> DeleteTopicsResponse {
+    let state = &*context.state;
+    let topics = if context.version >= 6 {
         request.topics
     } else {
         let by_name = |name| DeleteTopicState { name: Some(name), ..Default::default() };
@@ -57,9 +60,13 @@ fn delete(state: &State, topic: &DeleteTopicState) -> Result<DeletableTopicResul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handler::tests::{create, state};
+    use crate::handler::tests::{Fixture, create, state};
 
-    fn ask(state: &State, name: Option<&str>, topic_id: Uuid) -> DeletableTopicResult {
+    fn handle(state: &Fixture, request: DeleteTopicsRequest, version: i16) -> DeleteTopicsResponse {
+        super::handle(&state.at(version), request, &mut Cost::quick())
+    }
+
+    fn ask(state: &Fixture, name: Option<&str>, topic_id: Uuid) -> DeletableTopicResult {
         let topic = DeleteTopicState { name: name.map(Into::into), topic_id, ..Default::default() };
         let request = DeleteTopicsRequest { topics: vec![topic], ..Default::default() };
         handle(state, request, 6).responses.remove(0)

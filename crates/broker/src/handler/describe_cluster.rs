@@ -1,13 +1,17 @@
+use std::sync::Arc;
+
 use milena_messages::describe_cluster::response::DescribeClusterBroker;
 use milena_messages::{DescribeClusterRequest, DescribeClusterResponse, ErrorCode};
 
+use super::Context;
 use super::metadata::CLUSTER_OPERATIONS;
-use crate::state::State;
+use crate::cluster::node::Node;
+use crate::cost::Cost;
 
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
 
-pub(super) fn handle(state: &State, request: DescribeClusterRequest) -> DescribeClusterResponse {
+pub(super) fn handle(context: &Context, request: DescribeClusterRequest, _cost: &mut Cost) -> DescribeClusterResponse {
     let refused = |error_code, message: &'static str| DescribeClusterResponse {
         error_code,
         error_message: Some(message.into()),
@@ -21,16 +25,21 @@ pub(super) fn handle(state: &State, request: DescribeClusterRequest) -> Describe
         }
         _ => return refused(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, "Endpoint types are 1, brokers, and 2, controllers"),
     }
-    DescribeClusterResponse {
-        cluster_id: state.cluster_id.clone(),
-        controller_id: state.node_id(),
-        brokers: vec![DescribeClusterBroker {
-            broker_id: state.node_id(),
-            host: state.host.clone(),
-            port: state.port.into(),
-            rack: state.rack(),
+    let broker = |node: &Arc<Node>| {
+        let endpoint = node.endpoint();
+        DescribeClusterBroker {
+            broker_id: node.id,
+            host: endpoint.host.clone(),
+            port: endpoint.port.into(),
+            rack: node.rack.clone(),
             ..Default::default()
-        }],
+        }
+    };
+    DescribeClusterResponse {
+        cluster_id: context.state.cluster_id.clone(),
+        controller_id: context.state.controller(),
+        endpoint_type: BROKERS,
+        brokers: context.state.alive().iter().map(broker).collect(),
         cluster_authorized_operations: if request.include_cluster_authorized_operations {
             CLUSTER_OPERATIONS
         } else {
@@ -48,7 +57,9 @@ mod tests {
     #[test]
     fn only_brokers_are_to_be_found_here() {
         let state = state();
-        let ask = |endpoint_type| handle(&state, DescribeClusterRequest { endpoint_type, ..Default::default() });
+        let ask = |endpoint_type| {
+            handle(&state.at(2), DescribeClusterRequest { endpoint_type, ..Default::default() }, &mut Cost::quick())
+        };
         assert_eq!(ask(1).brokers[0].broker_id, 1);
         assert_eq!(ask(2).error_code, ErrorCode::MISMATCHED_ENDPOINT_TYPE);
         assert_eq!(ask(3).error_code, ErrorCode::UNSUPPORTED_ENDPOINT_TYPE);

@@ -4,10 +4,11 @@ use milena_messages::describe_configs::response::{
 };
 use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode};
 
+use super::Context;
+use crate::cluster::topic_config::{Kind, MAX_MESSAGE_BYTES, SETTINGS, Setting, TopicConfig};
+use crate::cluster::{State, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
-use crate::state::{State, TopicRef};
-use crate::topic_config::{Kind, MAX_MESSAGE_BYTES, SETTINGS, Setting, TopicConfig};
 
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
@@ -19,12 +20,7 @@ const OF_BROKER: i8 = 4;
 /// Built in.
 const DEFAULT: i8 = 5;
 
-pub(super) fn handle(
-    state: &State,
-    request: DescribeConfigsRequest,
-    version: i16,
-    cost: &mut Cost,
-) -> DescribeConfigsResponse {
+pub(super) fn handle(context: &Context, request: DescribeConfigsRequest, cost: &mut Cost) -> DescribeConfigsResponse {
     let mut results = Vec::new();
     for resource in &request.resources {
         let mut result = DescribeConfigsResult {
@@ -32,13 +28,13 @@ pub(super) fn handle(
             resource_name: resource.resource_name.clone(),
             ..Default::default()
         };
-        match entries(state, resource, cost) {
+        match entries(context, resource, cost) {
             Ok(mut configs) => {
                 // An empty list means all of them, as null does.
                 if let Some(keys) = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty()) {
                     configs.retain(|config| keys.contains(&config.name));
                 }
-                configs.iter_mut().for_each(|config| fit(config, &request, version));
+                configs.iter_mut().for_each(|config| fit(config, &request, context.version));
                 result.configs = configs;
             }
             Err(refusal) => {
@@ -63,10 +59,11 @@ fn fit(config: &mut DescribeConfigsResourceResult, request: &DescribeConfigsRequ
 }
 
 fn entries(
-    state: &State,
+    context: &Context,
     resource: &DescribeConfigsResource,
     cost: &mut Cost,
 ) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
+    let state = &*context.state;
     // Kafka answers a resource as often as it is listed, so a small request could ask for gigabytes.
     let mut take = || {
         let message = "The request lists more resources than one response can hold.";
@@ -74,22 +71,22 @@ fn entries(
     };
     match resource.resource_type {
         TOPIC => {
-            crate::topic_name::check(&resource.resource_name)?;
+            crate::cluster::topic_name::check(&resource.resource_name)?;
             let topic = state.topic(TopicRef::Name(&resource.resource_name)).ok_or_else(|| {
                 Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic.")
             })?;
             take()?;
-            Ok(SETTINGS.iter().map(|setting| topic_entry(state, &topic.config, setting)).collect())
+            let config = topic.config();
+            Ok(SETTINGS.iter().map(|setting| topic_entry(state, &config, setting)).collect())
         }
         BROKER => match resource.resource_name.parse::<i32>() {
-            Ok(id) if id == state.node_id() => take().map(|()| broker_entries(state)),
+            Ok(id) if id == context.node.id => take().map(|()| broker_entries(context)),
             // Settings of all brokers together: none are ever set.
             _ if resource.resource_name.is_empty() => Ok(Vec::new()),
             _ => {
                 let message = format!(
                     "Unexpected broker id, expected {} but received {}",
-                    state.node_id(),
-                    resource.resource_name
+                    context.node.id, resource.resource_name
                 );
                 Err(Refusal::new(ErrorCode::INVALID_REQUEST, message))
             }
@@ -137,14 +134,15 @@ fn topic_entry(state: &State, config: &TopicConfig, setting: &'static Setting) -
 }
 
 /// The settings of the broker that a client may want to know, under the names that Kafka gives them.
-fn broker_entries(state: &State) -> Vec<DescribeConfigsResourceResult> {
-    let config = &state.config;
+fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
+    let config = &context.state.config;
+    let endpoint = context.node.endpoint();
     let (int, text, flag) = (Kind::Int(0).config_type(), Kind::Text.config_type(), Kind::Bool.config_type());
     let long = Kind::Long(0).config_type();
     [
         (
             "advertised.listeners",
-            format!("PLAINTEXT://{}:{}", state.host, state.port),
+            format!("PLAINTEXT://{}:{}", endpoint.host, endpoint.port),
             text,
             "Where clients connect to.",
         ),
@@ -154,17 +152,22 @@ fn broker_entries(state: &State) -> Vec<DescribeConfigsResourceResult> {
             flag,
             "Whether metadata requests create topics.",
         ),
-        ("broker.id", state.node_id().to_string(), int, "The id of the node."),
+        ("broker.id", context.node.id.to_string(), int, "The id of the node."),
         (
             "connections.max.idle.ms",
             config.idle_timeout.as_millis().to_string(),
             long,
             "When a silent connection is closed.",
         ),
-        ("default.replication.factor", "1".to_owned(), int, "Replicas of a topic that does not say how many."),
+        (
+            "default.replication.factor",
+            config.default_replication_factor.to_string(),
+            int,
+            "Replicas of a topic that does not say how many.",
+        ),
         ("max.connections", config.max_connections.to_string(), int, "Connections at the same time."),
         ("message.max.bytes", config.max_message_bytes.to_string(), int, "Largest record batch in bytes."),
-        ("node.id", state.node_id().to_string(), int, "The id of the node."),
+        ("node.id", context.node.id.to_string(), int, "The id of the node."),
         (
             "num.partitions",
             config.default_partitions.to_string(),
@@ -189,9 +192,15 @@ fn broker_entries(state: &State) -> Vec<DescribeConfigsResourceResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handler::tests::{create, state};
+    use crate::handler::tests::{Fixture, create, state};
 
-    fn ask(state: &State, resource_type: i8, name: &str, keys: Option<&[&str]>, version: i16) -> DescribeConfigsResult {
+    fn ask(
+        state: &Fixture,
+        resource_type: i8,
+        name: &str,
+        keys: Option<&[&str]>,
+        version: i16,
+    ) -> DescribeConfigsResult {
         let resource = DescribeConfigsResource {
             resource_type,
             resource_name: name.into(),
@@ -200,7 +209,7 @@ mod tests {
         };
         let request =
             DescribeConfigsRequest { resources: vec![resource], include_synonyms: true, ..Default::default() };
-        handle(state, request, version, &mut Cost::full(0)).results.remove(0)
+        handle(&state.at(version), request, &mut Cost::full(0)).results.remove(0)
     }
 
     #[test]
@@ -243,7 +252,7 @@ mod tests {
             ..Default::default()
         };
         let request = DescribeConfigsRequest { resources: vec![resource; 60_000], ..Default::default() };
-        let results = handle(&state, request, 4, &mut Cost::full(0)).results;
+        let results = handle(&state.at(4), request, &mut Cost::full(0)).results;
         assert_eq!(results.len(), 60_000);
         assert_eq!(results[1].configs.len(), SETTINGS.len());
         assert_eq!(results[59_999].error_code, ErrorCode::INVALID_REQUEST);

@@ -3,23 +3,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use milena_messages::fetch::request::{FetchPartition, FetchTopic};
-use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
+use milena_messages::fetch::response::{AbortedTransaction, EpochEndOffset, FetchableTopicResponse, PartitionData};
 use milena_messages::{ByteString, ErrorCode, FetchRequest, FetchResponse, Uuid};
 use milena_records::{Batch, Codec, ReadOptions};
 use tokio::time::{Instant, timeout_at};
 
-use super::Outcome;
 use super::each_once::{Listed, each_once};
+use super::{Context, Outcome};
+use crate::cluster::{State, TopicRef};
 use crate::cost::Cost;
-use crate::legacy::down_convert;
-use crate::log::{LEADER_EPOCH, LogBatch, OutOfRange, concat};
-use crate::partition::{Partition, Waiter};
-use crate::state::{State, TopicRef};
+use crate::storage::legacy::down_convert;
+use crate::storage::log::{LogBatch, OutOfRange, concat};
+use crate::storage::partition::{Inner, Partition, Waiter};
+use crate::storage::transactions::Aborted;
 
 /// From here on the first batch comes whole, and the request limits the whole response (KIP-74).
 const WHOLE_FIRST: i16 = 3;
 /// From here on clients read batches of magic 2.
 const BATCHES: i16 = 4;
+/// The isolation level of those who read committed records only.
+const COMMITTED: i8 = 1;
 /// From here on topics go by id (KIP-516).
 const TOPIC_IDS: i16 = 13;
 
@@ -39,64 +42,48 @@ impl Listed for FetchTopic {
     }
 }
 
-pub(super) fn handle(
-    state: &State,
-    mut request: FetchRequest,
-    version: i16,
-    cost: &mut Cost,
-) -> Outcome<FetchResponse> {
+pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Cost) -> Outcome<FetchResponse> {
     // No session was ever opened that could go on: every response says that there is none (KIP-227).
     if request.session_epoch > 0 {
         return FetchResponse { error_code: ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ..Default::default() }.into();
     }
     request.topics = each_once(request.topics);
-    let ready = Ready::of(state, &request, version);
-    if ready.is_enough(state, &request) {
-        return read(state, &request, version, cost).into();
+    if Ready::of(context, &request).is_enough(&context.state, &request) {
+        return read(context, &request, cost).into();
     }
-    Outcome::Wait(Box::new(Waiting { request, version }))
-}
-
-/// A Fetch that waits for records.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Waiting {
-    request: FetchRequest,
-    version: i16,
-}
-
-impl Waiting {
-    /// Waits until there is enough to read, or an error to report, or the time is up.
-    pub(crate) async fn news(&mut self, state: &State) {
-        let wait = Duration::from_millis(self.request.max_wait_ms.max(0) as u64);
+    let context = context.clone();
+    Outcome::later(async move {
+        let wait = Duration::from_millis(request.max_wait_ms.max(0) as u64);
         // It cannot fail in any other way.
-        let _ = timeout_at(Instant::now() + wait, self.enough(state)).await;
-    }
-
-    async fn enough(&self, state: &State) {
-        let waiter = Arc::new(Waiter::default());
-        let (request, version) = (&self.request, self.version);
-        let listed = || request.topics.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
-        for (number, (topic, wanted)) in listed().enumerate() {
-            if let Some(topic) = state.topic(topic_ref(topic, version)) {
-                if let Some(partition) = topic.partition(wanted.partition) {
-                    partition.watch(&waiter, number);
-                }
-            }
+        let _ = timeout_at(Instant::now() + wait, enough(&context, &request)).await;
+        let state = context.state.clone();
+        let read = move |cost: &mut Cost| read(&context, &request, cost);
+        match state.workers.budgeted(0, read).await {
+            Ok(response) => response.into(),
+            Err(error) => Outcome::Close(format!("the handler failed: {error}")),
         }
-        // After the watch began, so that nothing is missed in between. From now on only what changed is looked at.
-        let mut ready = Ready::of(state, request, version);
-        let places: Vec<_> = listed().collect();
-        while !ready.is_enough(state, request) {
-            for number in waiter.news().await {
-                let (topic, wanted) = places[number];
-                ready.set(number, available(state, topic, wanted, version));
+    })
+}
+
+/// Waits until there is enough to read, or an error to report.
+async fn enough(context: &Context, request: &FetchRequest) {
+    let waiter = Arc::new(Waiter::default());
+    let listed = || request.topics.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
+    for (number, (topic, wanted)) in listed().enumerate() {
+        if let Some(topic) = context.state.topic(topic_ref(topic, context.version)) {
+            if let Some(partition) = topic.partition(wanted.partition) {
+                partition.watch(&waiter, number);
             }
         }
     }
-
-    /// The response with what there is now.
-    pub(super) fn finish(&self, state: &State, cost: &mut Cost) -> FetchResponse {
-        read(state, &self.request, self.version, cost)
+    // After the watch began, so that nothing is missed in between. From now on only what changed is looked at.
+    let mut ready = Ready::of(context, request);
+    let places: Vec<_> = listed().collect();
+    while !ready.is_enough(&context.state, request) {
+        for number in waiter.news().await {
+            let (topic, wanted) = places[number];
+            ready.set(number, available(context, topic, wanted, request.isolation_level));
+        }
     }
 }
 
@@ -112,12 +99,12 @@ struct Ready {
 }
 
 impl Ready {
-    fn of(state: &State, request: &FetchRequest, version: i16) -> Self {
+    fn of(context: &Context, request: &FetchRequest) -> Self {
         let mut ready = Self { bytes: Vec::new(), total: 0, failed: false };
         for topic in &request.topics {
             for wanted in &topic.partitions {
                 ready.bytes.push(0);
-                ready.set(ready.bytes.len() - 1, available(state, topic, wanted, version));
+                ready.set(ready.bytes.len() - 1, available(context, topic, wanted, request.isolation_level));
             }
         }
         ready
@@ -139,12 +126,23 @@ impl Ready {
     }
 }
 
-fn available(state: &State, topic: &FetchTopic, wanted: &FetchPartition, version: i16) -> Result<usize, ErrorCode> {
-    let reference = topic_ref(topic, version);
-    let topic = state.topic(reference).ok_or_else(|| reference.unknown())?;
+fn available(
+    context: &Context,
+    topic: &FetchTopic,
+    wanted: &FetchPartition,
+    isolation_level: i8,
+) -> Result<usize, ErrorCode> {
+    let reference = topic_ref(topic, context.version);
+    let topic = context.state.topic(reference).ok_or_else(|| reference.unknown())?;
     let partition = topic.partition(wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-    check_epochs(wanted)?;
-    let bytes = partition.with_log(|log| log.bytes_from(wanted.fetch_offset)).map_err(out_of_range)?;
+    let bytes = partition.with(|partition| {
+        check(context, partition, wanted)?;
+        let bytes = partition.log.bytes_from(wanted.fetch_offset).map_err(out_of_range)?;
+        // What an open transaction wrote is nothing yet for readers of committed records.
+        let end = partition.last_stable_offset();
+        let hidden = if isolation_level == COMMITTED { partition.log.bytes_from(end).unwrap_or(0) } else { 0 };
+        Ok(bytes.saturating_sub(hidden))
+    })?;
     Ok(size(wanted.partition_max_bytes).min(usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
@@ -156,15 +154,20 @@ fn out_of_range(_: OutOfRange) -> ErrorCode {
     ErrorCode::OFFSET_OUT_OF_RANGE
 }
 
-/// Compares the leader epoch that a client knows with the only one there is (KIP-320).
-pub(super) fn check_epoch(current_leader_epoch: i32) -> Result<(), ErrorCode> {
-    if current_leader_epoch > LEADER_EPOCH { Err(ErrorCode::UNKNOWN_LEADER_EPOCH) } else { Ok(()) }
+/// Checks that this node leads the partition, at an epoch that the client knows (KIP-320).
+fn check(context: &Context, partition: &Inner, wanted: &FetchPartition) -> Result<(), ErrorCode> {
+    partition.leadership.check_epoch(wanted.current_leader_epoch)?;
+    partition.leadership.check_leader(context.node.id)
 }
 
-fn check_epochs(wanted: &FetchPartition) -> Result<(), ErrorCode> {
-    check_epoch(wanted.current_leader_epoch)?;
-    // There are no epochs after the first that a log could have been cut at.
-    if wanted.last_fetched_epoch > LEADER_EPOCH { Err(ErrorCode::OFFSET_OUT_OF_RANGE) } else { Ok(()) }
+/// Where the log of the client went another way than this one (KIP-595).
+fn diverging(partition: &Inner, wanted: &FetchPartition) -> Option<EpochEndOffset> {
+    if wanted.last_fetched_epoch < 0 {
+        return None;
+    }
+    let (epoch, end_offset) = partition.log.end_of_epoch(wanted.last_fetched_epoch).unwrap_or((-1, -1));
+    let diverges = epoch < wanted.last_fetched_epoch || end_offset < wanted.fetch_offset;
+    diverges.then(|| EpochEndOffset { epoch, end_offset, ..Default::default() })
 }
 
 /// What of a response is still free.
@@ -175,12 +178,13 @@ struct Room {
     version: i16,
 }
 
-fn read(state: &State, request: &FetchRequest, version: i16, cost: &mut Cost) -> FetchResponse {
+fn read(context: &Context, request: &FetchRequest, cost: &mut Cost) -> FetchResponse {
+    let (state, version) = (&*context.state, context.version);
     // Old requests name no limit. When clients leave their responses unread, new ones become small.
     let asked = if version >= WHOLE_FIRST { request.max_bytes } else { i32::MAX };
     let left = size(asked.min(state.config.fetch_max_bytes)).min(state.unsent.room());
     let mut room = Room { left, whole_first: version >= WHOLE_FIRST, version };
-    let committed = request.isolation_level == 1;
+    let committed = request.isolation_level == COMMITTED;
     let mut responses = Vec::new();
     for wanted in &request.topics {
         let reference = topic_ref(wanted, version);
@@ -191,7 +195,7 @@ fn read(state: &State, request: &FetchRequest, version: i16, cost: &mut Cost) ->
                 None => Err(reference.unknown()),
                 Some(topic) => match topic.partition(wanted.partition) {
                     None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-                    Some(partition) => read_partition(partition, wanted, &mut room, cost),
+                    Some(partition) => read_partition(context, &partition, wanted, committed, &mut room, cost),
                 },
             };
             let mut data = data.unwrap_or_else(|error_code| PartitionData {
@@ -202,7 +206,6 @@ fn read(state: &State, request: &FetchRequest, version: i16, cost: &mut Cost) ->
                 ..Default::default()
             });
             data.partition_index = wanted.partition;
-            data.aborted_transactions = committed.then(Vec::new);
             partitions.push(data);
         }
         responses.push(FetchableTopicResponse {
@@ -216,24 +219,37 @@ fn read(state: &State, request: &FetchRequest, version: i16, cost: &mut Cost) ->
 }
 
 fn read_partition(
+    context: &Context,
     partition: &Partition,
     wanted: &FetchPartition,
+    committed: bool,
     room: &mut Room,
     cost: &mut Cost,
 ) -> Result<PartitionData, ErrorCode> {
-    check_epochs(wanted)?;
     let limit = room.left.min(size(wanted.partition_max_bytes));
     // Before version 3 a first batch that is too large is cut, for clients to see that they need more room.
     let cut = room.version < WHOLE_FIRST && limit > 0;
     let whole_first = room.whole_first || cut;
-    let (batches, data) = partition.with_log(|log| {
-        let batches = log.read(wanted.fetch_offset, limit, whole_first).map_err(out_of_range)?;
-        let data = PartitionData {
+    let (batches, data) = partition.with(|partition| {
+        check(context, partition, wanted)?;
+        let (log, stable) = (&partition.log, partition.last_stable_offset());
+        let mut data = PartitionData {
             high_watermark: log.high_watermark(),
-            last_stable_offset: log.last_stable_offset(),
+            last_stable_offset: stable,
             log_start_offset: log.start_offset(),
             ..Default::default()
         };
+        if let Some(end) = diverging(partition, wanted) {
+            data.diverging_epoch = end;
+            return Ok((Vec::new(), data));
+        }
+        let mut batches = log.read(wanted.fetch_offset, limit, whole_first).map_err(out_of_range)?;
+        if committed {
+            batches.retain(|batch| batch.last_offset < stable);
+            let end = batches.last().map_or(wanted.fetch_offset, |batch| batch.last_offset + 1);
+            let aborted = partition.transactions.aborted_between(wanted.fetch_offset, end);
+            data.aborted_transactions = Some(aborted.into_iter().map(aborted_transaction).collect());
+        }
         Ok((batches, data))
     })?;
     let mut records = if room.version >= BATCHES {
@@ -248,6 +264,10 @@ fn read_partition(
     room.left = room.left.saturating_sub(records.len());
     room.whole_first &= records.is_empty();
     Ok(PartitionData { records: Some(records), ..data })
+}
+
+fn aborted_transaction(aborted: Aborted) -> AbortedTransaction {
+    AbortedTransaction { producer_id: aborted.producer_id, first_offset: aborted.first_offset, ..Default::default() }
 }
 
 fn joined(batches: &[LogBatch], version: i16, cost: &mut Cost) -> Result<Bytes, ErrorCode> {

@@ -2,7 +2,7 @@ use milena_records::{Batches, Record, encode};
 
 use super::*;
 use crate::config::BrokerConfig;
-use crate::handler::tests::{append, append_records, create, state, state_with};
+use crate::handler::tests::{Fixture, append, append_records, create, state, state_with};
 
 fn from(fetch_offset: i64) -> FetchRequest {
     let partition = FetchPartition { fetch_offset, partition_max_bytes: 1 << 20, ..Default::default() };
@@ -11,18 +11,16 @@ fn from(fetch_offset: i64) -> FetchRequest {
 }
 
 /// The response, after the wait if there is one.
-async fn handle(state: &State, request: FetchRequest, version: i16) -> FetchResponse {
-    match super::handle(state, request, version, &mut Cost::full(0)) {
-        Outcome::Response(response) => response,
-        Outcome::Wait(mut waiting) => {
-            waiting.news(state).await;
-            waiting.finish(state, &mut Cost::full(0))
-        }
-        other => panic!("a response was expected: {other:?}"),
+async fn handle(state: &Fixture, request: FetchRequest, version: i16) -> FetchResponse {
+    let mut outcome = super::handle(&state.at(version), request, &mut Cost::full(0));
+    if let Outcome::Later(later) = outcome {
+        outcome = later.await;
     }
+    let Outcome::Response(response) = outcome else { panic!("a response was expected") };
+    response
 }
 
-async fn only(state: &State, request: FetchRequest, version: i16) -> PartitionData {
+async fn only(state: &Fixture, request: FetchRequest, version: i16) -> PartitionData {
     handle(state, request, version).await.responses.remove(0).partitions.remove(0)
 }
 
@@ -221,10 +219,11 @@ fn large(state: &State, partitions: i32) -> usize {
     let topic = create(state, "a", partitions);
     let bytes = encode(&[Record::from_value(vec![0; 1_000_000])], Codec::None).unwrap();
     let size = bytes.len();
-    for partition in &topic.partitions {
-        let checked = crate::incoming::check(Some(bytes.clone()), 9, &topic.config, 0, &mut Cost::full(0)).unwrap();
+    for partition in topic.partitions() {
+        let checked =
+            crate::storage::incoming::check(Some(bytes.clone()), 9, &topic.config(), 0, &mut Cost::full(0)).unwrap();
         for batch in checked {
-            partition.append(batch, 0).unwrap();
+            partition.append(1, batch, 0).unwrap();
         }
     }
     size
@@ -290,9 +289,10 @@ async fn a_waiting_fetch_looks_only_at_what_changed() {
     for index in [2, 0, 2] {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(!waiting.is_finished());
-        let checked = crate::incoming::check(Some(batch.clone()), 9, &topic.config, 0, &mut Cost::full(0)).unwrap();
+        let checked =
+            crate::storage::incoming::check(Some(batch.clone()), 9, &topic.config(), 0, &mut Cost::full(0)).unwrap();
         for batch in checked {
-            topic.partitions[index].append(batch, 0).unwrap();
+            topic.partition(index).unwrap().append(1, batch, 0).unwrap();
         }
     }
     let size = batch.len();

@@ -1,7 +1,8 @@
 use milena_messages::find_coordinator::response::Coordinator;
 use milena_messages::{ByteString, ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse};
 
-use crate::state::State;
+use super::Context;
+use crate::cost::Cost;
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -9,14 +10,14 @@ const TRANSACTION: i8 = 1;
 /// From here on several keys are asked for at once.
 const BATCHED: i16 = 4;
 
-pub(super) fn handle(state: &State, request: FindCoordinatorRequest, version: i16) -> FindCoordinatorResponse {
+pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: &mut Cost) -> FindCoordinatorResponse {
     let known = matches!(request.key_type, GROUP | TRANSACTION);
-    if version >= BATCHED {
-        let find = |key| coordinator(state, key, known);
+    if context.version >= BATCHED {
+        let find = |key| coordinator(context, key, known);
         let coordinators = request.coordinator_keys.into_iter().map(find).collect();
         return FindCoordinatorResponse { coordinators, ..Default::default() };
     }
-    let found = coordinator(state, request.key, known);
+    let found = coordinator(context, request.key, known);
     FindCoordinatorResponse {
         error_code: found.error_code,
         error_message: found.error_message,
@@ -27,7 +28,7 @@ pub(super) fn handle(state: &State, request: FindCoordinatorRequest, version: i1
     }
 }
 
-fn coordinator(state: &State, key: ByteString, known: bool) -> Coordinator {
+fn coordinator(context: &Context, key: ByteString, known: bool) -> Coordinator {
     if !known {
         return Coordinator {
             key,
@@ -38,11 +39,12 @@ fn coordinator(state: &State, key: ByteString, known: bool) -> Coordinator {
             ..Default::default()
         };
     }
+    let endpoint = context.node.endpoint();
     Coordinator {
         key,
-        node_id: state.node_id(),
-        host: state.host.clone(),
-        port: state.port.into(),
+        node_id: context.node.id,
+        host: endpoint.host.clone(),
+        port: endpoint.port.into(),
         ..Default::default()
     }
 }
@@ -50,7 +52,11 @@ fn coordinator(state: &State, key: ByteString, known: bool) -> Coordinator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handler::tests::state;
+    use crate::handler::tests::{Fixture, state};
+
+    fn handle(state: &Fixture, request: FindCoordinatorRequest, version: i16) -> FindCoordinatorResponse {
+        super::handle(&state.at(version), request, &mut Cost::quick())
+    }
 
     #[test]
     fn the_only_node_coordinates_everything() {

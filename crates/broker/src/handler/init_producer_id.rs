@@ -1,13 +1,14 @@
 use milena_messages::{ErrorCode, InitProducerIdRequest, InitProducerIdResponse};
 
-use crate::state::State;
+use super::Context;
+use crate::cost::Cost;
 
-pub(super) fn handle(state: &State, request: InitProducerIdRequest) -> InitProducerIdResponse {
+pub(super) fn handle(context: &Context, request: InitProducerIdRequest, _cost: &mut Cost) -> InitProducerIdResponse {
     let refused = |error_code| InitProducerIdResponse { error_code, producer_epoch: -1, ..Default::default() };
     match request.transactional_id.as_deref() {
         _ if (request.producer_id == -1) != (request.producer_epoch == -1) => refused(ErrorCode::INVALID_REQUEST),
         // Whatever id a producer had, a new one is always right when there is no transaction to it.
-        None => InitProducerIdResponse { producer_id: state.new_producer_id(), ..Default::default() },
+        None => InitProducerIdResponse { producer_id: context.state.new_producer_id(), ..Default::default() },
         Some("") => refused(ErrorCode::INVALID_REQUEST),
         // There are no transactions here. Producers take this code as final; one that they try again on would let them
         // wait for good.
@@ -18,7 +19,11 @@ pub(super) fn handle(state: &State, request: InitProducerIdRequest) -> InitProdu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handler::tests::state;
+    use crate::handler::tests::{Fixture, state};
+
+    fn handle(state: &Fixture, request: InitProducerIdRequest) -> InitProducerIdResponse {
+        super::handle(&state.at(5), request, &mut Cost::quick())
+    }
 
     #[test]
     fn each_producer_gets_an_id_of_its_own() {

@@ -5,12 +5,12 @@ use milena_messages::list_offsets::request::ListOffsetsPartition;
 use milena_messages::list_offsets::response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use milena_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
 
-use super::fetch::check_epoch;
+use super::Context;
+use crate::cluster::TopicRef;
 use crate::cost::Cost;
-use crate::legacy::refusal;
-use crate::log::{LEADER_EPOCH, Log, LogBatch};
-use crate::partition::Partition;
-use crate::state::{State, TopicRef};
+use crate::storage::legacy::refusal;
+use crate::storage::log::{Log, LogBatch};
+use crate::storage::partition::Partition;
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
@@ -31,16 +31,17 @@ fn since(timestamp: i64) -> Option<i16> {
     }
 }
 
-pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16, cost: &mut Cost) -> ListOffsetsResponse {
+pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut Cost) -> ListOffsetsResponse {
     let mut times: HashMap<_, u32> = HashMap::new();
     for topic in &request.topics {
         for partition in &topic.partitions {
             *times.entry((topic.name.clone(), partition.partition_index)).or_default() += 1;
         }
     }
+    let committed = request.isolation_level == 1;
     let mut topics = Vec::new();
     for wanted in request.topics {
-        let topic = state.topic(TopicRef::Name(&wanted.name));
+        let topic = context.state.topic(TopicRef::Name(&wanted.name));
         let mut partitions = Vec::new();
         for partition in &wanted.partitions {
             let index = partition.partition_index;
@@ -53,7 +54,7 @@ pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16, c
             let found = topic.as_deref().and_then(|topic| topic.partition(index));
             let result = match found {
                 _ if repeated => Err(ErrorCode::INVALID_REQUEST),
-                Some(found) => look_up(found, partition, version, cost),
+                Some(found) => look_up(context, &found, partition, committed, cost),
                 None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
             };
             let mut response =
@@ -69,12 +70,19 @@ pub(super) fn handle(state: &State, request: ListOffsetsRequest, version: i16, c
 }
 
 fn look_up(
+    context: &Context,
     partition: &Partition,
     wanted: &ListOffsetsPartition,
-    version: i16,
+    committed: bool,
     cost: &mut Cost,
 ) -> Result<ListOffsetsPartitionResponse, ErrorCode> {
-    check_epoch(wanted.current_leader_epoch)?;
+    let version = context.version;
+    let (end, start) = partition.with(|partition| {
+        partition.leadership.check_epoch(wanted.current_leader_epoch)?;
+        partition.leadership.check_leader(context.node.id)?;
+        let end = if committed { partition.last_stable_offset() } else { partition.log.high_watermark() };
+        Ok((end, partition.log.start_offset()))
+    })?;
     let timestamp = wanted.timestamp;
     if version == 0 {
         let old_style_offsets = partition.with_log(|log| old_style(log, timestamp, wanted.max_num_offsets));
@@ -83,9 +91,10 @@ fn look_up(
     if timestamp < 0 && since(timestamp).is_none_or(|since| version < since) {
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
+    let timestamp_is_end = timestamp == LATEST;
     let (timestamp, offset) = match timestamp {
-        LATEST => (-1, partition.with_log(Log::last_stable_offset)),
-        EARLIEST | EARLIEST_LOCAL => (-1, partition.with_log(Log::start_offset)),
+        LATEST => (-1, end),
+        EARLIEST | EARLIEST_LOCAL => (-1, start),
         // Nothing is ever moved to another tier.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => return Ok(ListOffsetsPartitionResponse::default()),
         GREATEST_TIMESTAMP => match partition.with_log(Log::at_greatest_time) {
@@ -97,7 +106,8 @@ fn look_up(
             None => return Ok(ListOffsetsPartitionResponse::default()),
         },
     };
-    let leader_epoch = if version >= 4 { LEADER_EPOCH } else { -1 };
+    let epoch = || partition.with_log(|log| if timestamp_is_end { log.latest_epoch() } else { log.epoch_at(offset) });
+    let leader_epoch = if version >= 4 { epoch().unwrap_or(-1) } else { -1 };
     Ok(ListOffsetsPartitionResponse { timestamp, offset, leader_epoch, ..Default::default() })
 }
 
@@ -134,20 +144,20 @@ mod tests {
     use milena_records::{Codec, Record};
 
     use super::*;
-    use crate::handler::tests::{append_records, create, state};
+    use crate::handler::tests::{Fixture, append_records, create, state};
 
-    fn ask(state: &State, timestamp: i64, version: i16) -> ListOffsetsPartitionResponse {
+    fn ask(state: &Fixture, timestamp: i64, version: i16) -> ListOffsetsPartitionResponse {
         ask_partition(state, ListOffsetsPartition { timestamp, ..Default::default() }, version)
     }
 
-    fn ask_partition(state: &State, partition: ListOffsetsPartition, version: i16) -> ListOffsetsPartitionResponse {
+    fn ask_partition(state: &Fixture, partition: ListOffsetsPartition, version: i16) -> ListOffsetsPartitionResponse {
         let topic = ListOffsetsTopic { name: "a".into(), partitions: vec![partition], ..Default::default() };
         let request = ListOffsetsRequest { topics: vec![topic], ..Default::default() };
-        handle(state, request, version, &mut Cost::full(0)).topics.remove(0).partitions.remove(0)
+        handle(&state.at(version), request, &mut Cost::full(0)).topics.remove(0).partitions.remove(0)
     }
 
     /// Offsets 0 to 4 at times 100, 300, 200; 250, 50.
-    fn filled() -> State {
+    fn filled() -> Fixture {
         let state = state();
         create(&state, "a", 1);
         let at = |time| Record::from_value("x").with_timestamp(time);
@@ -235,7 +245,7 @@ mod tests {
                 ..Default::default()
             };
             let request = ListOffsetsRequest { topics: lists.iter().map(topic).collect(), ..Default::default() };
-            let response = handle(&state, request, 5, &mut Cost::full(0));
+            let response = handle(&state.at(5), request, &mut Cost::full(0));
             let all = response.topics.iter().flat_map(|topic| topic.partitions.iter().map(|one| (&*topic.name, one)));
             all.map(|(name, one)| (name.to_owned(), one.partition_index, one.error_code)).collect::<Vec<_>>()
         };

@@ -1,11 +1,16 @@
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use milena_messages::metadata::request::MetadataRequestTopic;
 use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::{ErrorCode, Int32s, MetadataRequest, MetadataResponse};
 
-use crate::log::LEADER_EPOCH;
-use crate::state::{State, Topic, TopicRef};
+use super::Context;
+use crate::cluster::node::Node;
+use crate::cluster::{State, Topic, TopicRef};
+use crate::cost::Cost;
+use crate::storage::leadership::NO_LEADER;
+use crate::storage::partition::Partition;
 
 /// What one may do with a topic when nobody minds: read, write, create, delete, alter, describe, and describe and alter
 /// its settings. Bit n is operation n.
@@ -15,7 +20,8 @@ pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 /// Nobody asked.
 const NOT_ASKED: i32 = i32::MIN;
 
-pub(super) fn handle(state: &State, request: MetadataRequest, version: i16) -> MetadataResponse {
+pub(super) fn handle(context: &Context, request: MetadataRequest, _cost: &mut Cost) -> MetadataResponse {
+    let (state, version) = (&*context.state, context.version);
     let all = match &request.topics {
         None => true,
         Some(topics) => version == 0 && topics.is_empty(),
@@ -34,16 +40,20 @@ pub(super) fn handle(state: &State, request: MetadataRequest, version: i16) -> M
         found.for_each(|topic| topic.topic_authorized_operations = TOPIC_OPERATIONS);
     }
     let asked = request.include_cluster_authorized_operations;
-    MetadataResponse {
-        brokers: vec![MetadataResponseBroker {
-            node_id: state.node_id(),
-            host: state.host.clone(),
-            port: state.port.into(),
-            rack: state.rack(),
+    let broker = |node: &Arc<Node>| {
+        let endpoint = node.endpoint();
+        MetadataResponseBroker {
+            node_id: node.id,
+            host: endpoint.host.clone(),
+            port: endpoint.port.into(),
+            rack: node.rack.clone(),
             ..Default::default()
-        }],
+        }
+    };
+    MetadataResponse {
+        brokers: state.alive().iter().map(broker).collect(),
         cluster_id: Some(state.cluster_id.clone()),
-        controller_id: state.node_id(),
+        controller_id: state.controller(),
         topics,
         cluster_authorized_operations: if asked { CLUSTER_OPERATIONS } else { NOT_ASKED },
         ..Default::default()
@@ -71,7 +81,7 @@ fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: b
                 Ok(topic) => describe(state, &topic),
                 Err(refusal) => refused(refusal.code),
             },
-            None => refused(match crate::topic_name::check(name) {
+            None => refused(match crate::cluster::topic_name::check(name) {
                 Ok(()) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 Err(refusal) => refusal.code,
             }),
@@ -80,20 +90,26 @@ fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: b
 }
 
 fn describe(state: &State, topic: &Topic) -> MetadataResponseTopic {
-    let node = || Int32s::from_slice(&[state.node_id()]);
-    let partition = |partition_index| MetadataResponsePartition {
-        partition_index,
-        leader_id: state.node_id(),
-        leader_epoch: LEADER_EPOCH,
-        replica_nodes: node(),
-        isr_nodes: node(),
-        ..Default::default()
+    let up: HashSet<i32> = state.alive().iter().map(|node| node.id).collect();
+    let partition = |(index, partition): (i32, Arc<Partition>)| {
+        let leadership = partition.leadership();
+        let offline: Vec<i32> = leadership.replicas.iter().copied().filter(|node| !up.contains(node)).collect();
+        MetadataResponsePartition {
+            error_code: if leadership.leader == NO_LEADER { ErrorCode::LEADER_NOT_AVAILABLE } else { ErrorCode::NONE },
+            partition_index: index,
+            leader_id: leadership.leader,
+            leader_epoch: leadership.epoch,
+            replica_nodes: Int32s::from_slice(&leadership.replicas),
+            isr_nodes: Int32s::from_slice(&leadership.in_sync),
+            offline_replicas: Int32s::from_slice(&offline),
+            ..Default::default()
+        }
     };
     MetadataResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
-        is_internal: false,
-        partitions: (0..topic.partitions.len() as i32).map(partition).collect(),
+        is_internal: topic.is_internal(),
+        partitions: (0..).zip(topic.partitions()).map(partition).collect(),
         ..Default::default()
     }
 }
@@ -104,7 +120,11 @@ mod tests {
 
     use super::*;
     use crate::config::BrokerConfig;
-    use crate::handler::tests::{create, state, state_with};
+    use crate::handler::tests::{Fixture, create, state, state_with};
+
+    fn handle(state: &Fixture, request: MetadataRequest, version: i16) -> MetadataResponse {
+        super::handle(&state.at(version), request, &mut Cost::quick())
+    }
 
     fn named(name: &str) -> MetadataRequest {
         let topic = MetadataRequestTopic { name: Some(name.into()), ..Default::default() };
@@ -133,7 +153,7 @@ mod tests {
 
     #[test]
     fn nothing_is_created_when_client_or_broker_do_not_want_it() {
-        let unknown = |state: &State, request, version| {
+        let unknown = |state: &Fixture, request, version| {
             let topic = handle(state, request, version).topics.remove(0);
             assert_eq!(topic.error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
             assert!(state.topics().is_empty());

@@ -1,6 +1,7 @@
 //! What the broker serves: one module per API, named as its spec file, and the table of all of them.
 
 mod api_versions;
+mod context;
 mod create_topics;
 mod delete_topics;
 mod describe_cluster;
@@ -16,24 +17,29 @@ mod produce;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use milena_connection::{ConnectionError, IncomingRequest, frame_response};
-use milena_messages::{ApiKey, FetchRequest, Request, VersionRange};
+use milena_messages::{ApiKey, Request, VersionRange};
 
+pub(crate) use self::context::{Client, Context};
 use crate::cost::Cost;
-use crate::state::State;
 
 /// What comes of a request.
-#[derive(Debug, PartialEq)]
 pub(crate) enum Outcome<R> {
     Response(R),
     /// The client wants no response.
     Nothing,
     /// An error that the client learns of only when its connection is closed.
     Close(String),
-    /// There is no response yet: wait for news, then [`finish`].
-    Wait(Box<fetch::Waiting>),
+    /// The response comes later. The connection handles no other request before, as in Kafka, and drops the future when
+    /// the client leaves.
+    Later(Later<R>),
 }
+
+/// An outcome to wait for; never [`Outcome::Later`] again.
+pub(crate) type Later<R> = Pin<Box<dyn Future<Output = Outcome<R>> + Send>>;
 
 impl<R> From<R> for Outcome<R> {
     fn from(response: R) -> Self {
@@ -41,39 +47,39 @@ impl<R> From<R> for Outcome<R> {
     }
 }
 
+impl<R> Outcome<R> {
+    /// An outcome to wait for.
+    pub(crate) fn later(future: impl Future<Output = Outcome<R>> + Send + 'static) -> Self {
+        Self::Later(Box::pin(future))
+    }
+}
+
 /// The frame of a response, in segments to write one after the other.
 pub(crate) type Frame = Vec<Bytes>;
 
 fn frame<R: Request>(
-    request: &IncomingRequest,
+    version: i16,
+    correlation_id: i32,
     outcome: Outcome<R::Response>,
-) -> Result<Outcome<Frame>, ConnectionError> {
+) -> Result<Outcome<Frame>, ConnectionError>
+where
+    R::Response: Send + 'static,
+{
     Ok(match outcome {
-        Outcome::Response(response) => {
-            Outcome::Response(frame_response(&response, request.api_version, request.correlation_id)?)
-        }
+        Outcome::Response(response) => Outcome::Response(frame_response(&response, version, correlation_id)?),
         Outcome::Nothing => Outcome::Nothing,
         Outcome::Close(why) => Outcome::Close(why),
-        Outcome::Wait(waiting) => Outcome::Wait(waiting),
+        Outcome::Later(later) => Outcome::later(async move {
+            match frame::<R>(version, correlation_id, later.await) {
+                Ok(outcome) => outcome,
+                Err(error) => Outcome::Close(error.to_string()),
+            }
+        }),
     })
 }
 
-/// The response to a request that waited.
-///
-/// # Errors
-/// The response has a value that its version cannot carry.
-pub(crate) fn finish(
-    state: &State,
-    request: &IncomingRequest,
-    waiting: &fetch::Waiting,
-    cost: &mut Cost,
-) -> Result<Outcome<Frame>, ConnectionError> {
-    let response = waiting.finish(state, cost);
-    if cost.needs_full() { Ok(Outcome::Nothing) } else { frame::<FetchRequest>(request, response.into()) }
-}
-
 macro_rules! apis {
-    (|$state:ident, $request:ident, $version:ident, $cost:ident| { $($api:ident $min:literal - $max:literal $type:ident => $handle:expr;)* }) => {
+    ($($api:ident $min:literal - $max:literal $type:ident => $handler:ident;)*) => {
         /// The APIs served, with their versions: what ApiVersions lists, and no other request comes here.
         pub(crate) const SERVED: &[(ApiKey, VersionRange)] =
             &[$((ApiKey::$api, VersionRange::new($min, $max))),*];
@@ -84,38 +90,38 @@ macro_rules! apis {
         /// # Errors
         /// The request cannot be read; the connection has to be closed.
         pub(crate) fn handle(
-            $state: &State,
+            context: &Context,
             incoming: &IncomingRequest,
-            $cost: &mut Cost,
+            cost: &mut Cost,
         ) -> Result<Outcome<Frame>, ConnectionError> {
-            let $version = incoming.api_version;
+            let (version, correlation_id) = (incoming.api_version, incoming.correlation_id);
             match incoming.api_key {
                 $(ApiKey::$api => {
-                    let $request = incoming.decode::<milena_messages::$type>()?;
-                    let outcome = $handle.into();
-                    if $cost.needs_full() {
+                    let request = incoming.decode::<milena_messages::$type>()?;
+                    let outcome = $handler::handle(context, request, cost).into();
+                    if cost.needs_full() {
                         return Ok(Outcome::Nothing);
                     }
-                    frame::<milena_messages::$type>(incoming, outcome)
+                    frame::<milena_messages::$type>(version, correlation_id, outcome)
                 })*
-                api => Err(ConnectionError::NotServed { api, version: $version, served: VersionRange::NONE }),
+                api => Err(ConnectionError::NotServed { api, version, served: VersionRange::NONE }),
             }
         }
     };
 }
 
 // Left out on purpose: InitProducerId 6, which Kafka marks as unstable.
-apis! { |state, request, version, cost| {
-    PRODUCE 0-13 ProduceRequest => produce::handle(state, request, version, cost);
-    FETCH 0-18 FetchRequest => fetch::handle(state, request, version, cost);
-    LIST_OFFSETS 0-11 ListOffsetsRequest => list_offsets::handle(state, request, version, cost);
-    METADATA 0-13 MetadataRequest => metadata::handle(state, request, version);
-    FIND_COORDINATOR 0-6 FindCoordinatorRequest => find_coordinator::handle(state, request, version);
-    API_VERSIONS 0-5 ApiVersionsRequest => api_versions::handle(state, request, version);
-    CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics::handle(state, request);
-    DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics::handle(state, request, version);
-    INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id::handle(state, request);
-    OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle(state, request);
-    DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs::handle(state, request, version, cost);
-    DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster::handle(state, request);
-} }
+apis! {
+    PRODUCE 0-13 ProduceRequest => produce;
+    FETCH 0-18 FetchRequest => fetch;
+    LIST_OFFSETS 0-11 ListOffsetsRequest => list_offsets;
+    METADATA 0-13 MetadataRequest => metadata;
+    FIND_COORDINATOR 0-6 FindCoordinatorRequest => find_coordinator;
+    API_VERSIONS 0-5 ApiVersionsRequest => api_versions;
+    CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics;
+    DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics;
+    INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id;
+    OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch;
+    DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs;
+    DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
+}

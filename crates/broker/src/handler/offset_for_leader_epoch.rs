@@ -2,21 +2,26 @@ use milena_messages::offset_for_leader_epoch::request::OffsetForLeaderPartition;
 use milena_messages::offset_for_leader_epoch::response::{EpochEndOffset, OffsetForLeaderTopicResult};
 use milena_messages::{ErrorCode, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 
-use super::fetch::check_epoch;
-use crate::log::LEADER_EPOCH;
-use crate::state::{State, Topic, TopicRef};
+use super::Context;
+use crate::cluster::{Topic, TopicRef};
+use crate::cost::Cost;
 
-pub(super) fn handle(state: &State, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse {
+pub(super) fn handle(
+    context: &Context,
+    request: OffsetForLeaderEpochRequest,
+    _cost: &mut Cost,
+) -> OffsetForLeaderEpochResponse {
     let mut topics = Vec::new();
     for wanted in request.topics {
-        let topic = state.topic(TopicRef::Name(&wanted.topic));
-        let partitions = wanted.partitions.iter().map(|partition| end_of_epoch(topic.as_deref(), partition)).collect();
+        let topic = context.state.topic(TopicRef::Name(&wanted.topic));
+        let end = |partition| end_of_epoch(context, topic.as_deref(), partition);
+        let partitions = wanted.partitions.iter().map(end).collect();
         topics.push(OffsetForLeaderTopicResult { topic: wanted.topic, partitions, ..Default::default() });
     }
     OffsetForLeaderEpochResponse { topics, ..Default::default() }
 }
 
-fn end_of_epoch(topic: Option<&Topic>, wanted: &OffsetForLeaderPartition) -> EpochEndOffset {
+fn end_of_epoch(context: &Context, topic: Option<&Topic>, wanted: &OffsetForLeaderPartition) -> EpochEndOffset {
     let respond = |error_code, leader_epoch, end_offset| EpochEndOffset {
         error_code,
         partition: wanted.partition,
@@ -27,13 +32,14 @@ fn end_of_epoch(topic: Option<&Topic>, wanted: &OffsetForLeaderPartition) -> Epo
     let Some(partition) = topic.and_then(|topic| topic.partition(wanted.partition)) else {
         return respond(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1, -1);
     };
-    if let Err(code) = check_epoch(wanted.current_leader_epoch) {
-        return respond(code, -1, -1);
-    }
-    // All there ever was is epoch 0; of later ones nothing is known.
-    match wanted.leader_epoch {
-        LEADER_EPOCH => respond(ErrorCode::NONE, LEADER_EPOCH, partition.with_log(|log| log.end_offset())),
-        _ => respond(ErrorCode::NONE, -1, -1),
+    let end = partition.with(|partition| {
+        partition.leadership.check_epoch(wanted.current_leader_epoch)?;
+        partition.leadership.check_leader(context.node.id)?;
+        Ok(partition.log.end_of_epoch(wanted.leader_epoch).unwrap_or((-1, -1)))
+    });
+    match end {
+        Ok((epoch, end_offset)) => respond(ErrorCode::NONE, epoch, end_offset),
+        Err(code) => respond(code, -1, -1),
     }
 }
 
@@ -54,7 +60,7 @@ mod tests {
                 OffsetForLeaderPartition { partition, current_leader_epoch, leader_epoch, ..Default::default() };
             let topic = OffsetForLeaderTopic { topic: "a".into(), partitions: vec![partition], ..Default::default() };
             let request = OffsetForLeaderEpochRequest { topics: vec![topic], ..Default::default() };
-            let end = handle(&state, request).topics.remove(0).partitions.remove(0);
+            let end = handle(&state.at(4), request, &mut Cost::quick()).topics.remove(0).partitions.remove(0);
             (end.error_code, end.leader_epoch, end.end_offset)
         };
         assert_eq!(ask(0, -1, 0), (ErrorCode::NONE, 0, 2));

@@ -2,13 +2,13 @@ use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse};
 use milena_messages::{ByteString, ErrorCode, ProduceRequest, ProduceResponse, Uuid};
 
-use super::Outcome;
 use super::each_once::{Listed, each_once};
+use super::{Context, Outcome};
+use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
-use crate::incoming::{self, IncomingBatch, Rejected};
-use crate::producer_state::Appended;
 use crate::refusal::Refusal;
-use crate::state::{State, Topic, TopicRef};
+use crate::storage::incoming::{self, IncomingBatch, Rejected};
+use crate::storage::producer_state::Appended;
 
 impl Listed for TopicProduceData {
     type Partition = PartitionProduceData;
@@ -29,12 +29,8 @@ impl Listed for TopicProduceData {
 /// The batches of one partition, checked and not appended yet.
 type Checked = Result<Vec<IncomingBatch>, Rejected>;
 
-pub(super) fn handle(
-    state: &State,
-    request: ProduceRequest,
-    version: i16,
-    cost: &mut Cost,
-) -> Outcome<ProduceResponse> {
+pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost) -> Outcome<ProduceResponse> {
+    let (state, version) = (&*context.state, context.version);
     let acks = request.acks;
     let now_ms = state.now_ms();
     let topics: Vec<_> = each_once(request.topic_data)
@@ -64,7 +60,8 @@ pub(super) fn handle(
         .into_iter()
         .map(|(data, topic, partitions)| {
             let partition = |(index, checked): (i32, Checked)| {
-                respond(index, checked.and_then(|batches| append(topic.as_deref(), index, batches, now_ms)))
+                let node = context.node.id;
+                respond(index, checked.and_then(|batches| append(node, topic.as_deref(), index, batches, acks, now_ms)))
             };
             TopicProduceResponse {
                 name: data.name,
@@ -102,7 +99,7 @@ fn check(
 ) -> Checked {
     let topic = topic.ok_or_else(|| Refusal::new(unknown, "This server does not host this topic."))?;
     topic.partition(data.index).ok_or_else(|| no_partition(data.index))?;
-    incoming::check(data.records, version, &topic.config, now_ms, cost)
+    incoming::check(data.records, version, &topic.config(), now_ms, cost)
 }
 
 fn no_partition(index: i32) -> Refusal {
@@ -110,15 +107,23 @@ fn no_partition(index: i32) -> Refusal {
 }
 
 fn append(
+    node: i32,
     topic: Option<&Topic>,
     index: i32,
     batches: Vec<IncomingBatch>,
+    acks: i16,
     now_ms: i64,
 ) -> Result<(Appended, i64), Rejected> {
-    let partition = topic.and_then(|topic| topic.partition(index)).ok_or_else(|| no_partition(index))?;
+    let topic = topic.ok_or_else(|| no_partition(index))?;
+    let partition = topic.partition(index).ok_or_else(|| no_partition(index))?;
+    let (leadership, needed) = (partition.leadership(), topic.config().min_in_sync);
+    if acks == -1 && leadership.leader == node && leadership.in_sync.len() < needed {
+        let message = format!("{} replicas are in sync, min.insync.replicas is {needed}", leadership.in_sync.len());
+        return Err(Refusal::new(ErrorCode::NOT_ENOUGH_REPLICAS, message).into());
+    }
     let mut first = None;
     for batch in batches {
-        let appended = partition.append(batch, now_ms)?;
+        let appended = partition.append(node, batch, now_ms)?;
         first.get_or_insert(appended);
     }
     let nothing = Appended { base_offset: -1, log_append_time_ms: -1 };
@@ -158,10 +163,10 @@ mod tests {
     use milena_records::{BatchBuilder, Codec, Record, encode};
 
     use super::*;
-    use crate::handler::tests::{create, state};
+    use crate::handler::tests::{Fixture, create, state};
 
-    fn handle(state: &State, request: ProduceRequest, version: i16) -> Outcome<ProduceResponse> {
-        super::handle(state, request, version, &mut Cost::full(0))
+    fn handle(state: &Fixture, request: ProduceRequest, version: i16) -> Outcome<ProduceResponse> {
+        super::handle(&state.at(version), request, &mut Cost::full(0))
     }
 
     fn request(records: Bytes, acks: i16) -> ProduceRequest {
@@ -175,7 +180,7 @@ mod tests {
     }
 
     fn only(outcome: Outcome<ProduceResponse>) -> PartitionProduceResponse {
-        let Outcome::Response(mut response) = outcome else { panic!("a response was expected: {outcome:?}") };
+        let Outcome::Response(mut response) = outcome else { panic!("a response was expected") };
         response.responses.remove(0).partition_responses.remove(0)
     }
 
@@ -191,7 +196,7 @@ mod tests {
     fn acks_0_has_no_response_and_its_errors_close() {
         let state = state();
         create(&state, "a", 1);
-        assert_eq!(handle(&state, request(batch(), 0), 3), Outcome::Nothing);
+        assert!(matches!(handle(&state, request(batch(), 0), 3), Outcome::Nothing));
         assert!(matches!(handle(&state, request(Bytes::new(), 0), 3), Outcome::Close(_)));
         assert_eq!(only(handle(&state, request(batch(), 2), 3)).error_code, ErrorCode::INVALID_REQUIRED_ACKS);
         assert_eq!(only(handle(&state, request(batch(), 1), 3)).base_offset, 2);
@@ -256,7 +261,7 @@ mod tests {
         let Outcome::Response(response) = handle(&state, request, 9) else { panic!("a response was expected") };
         assert_eq!(response.responses[0].partition_responses.len(), 1);
         let topic = state.topic(TopicRef::Name("a")).unwrap();
-        assert_eq!(topic.partitions[0].with_log(|log| log.end_offset()), 2);
+        assert_eq!(topic.partition(0).unwrap().with_log(|log| log.end_offset()), 2);
     }
 
     #[test]
@@ -269,10 +274,10 @@ mod tests {
         request.topic_data[0].partition_data.push(last);
         let ends = || {
             let topic = state.topic(TopicRef::Name("a")).unwrap();
-            [0, 1].map(|index: usize| topic.partitions[index].with_log(|log| log.end_offset()))
+            [0, 1].map(|index| topic.partition(index).unwrap().with_log(|log| log.end_offset()))
         };
         let mut cost = Cost::quick();
-        super::handle(&state, request.clone(), 9, &mut cost);
+        super::handle(&state.at(9), request.clone(), &mut cost);
         assert!(cost.needs_full());
         assert_eq!(ends(), [0, 0]);
         handle(&state, request, 9);

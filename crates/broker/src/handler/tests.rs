@@ -1,27 +1,74 @@
 //! What the tests of the handlers share, and what holds for all of them.
 
+use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use milena_messages::{RequestVisitor, visit_request};
 use milena_records::{Codec, Record, encode};
 
 use super::*;
+use crate::clock::Clock;
+use crate::cluster::node::{Endpoint, Node};
+use crate::cluster::{State, Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::cost::Cost;
-use crate::incoming;
-use crate::state::{Topic, TopicRef};
+use crate::storage::incoming;
 
-pub(crate) fn state() -> State {
+/// A cluster without sockets, seen by a client of its first node.
+pub(crate) struct Fixture {
+    state: Arc<State>,
+}
+
+impl Deref for Fixture {
+    type Target = Arc<State>;
+
+    fn deref(&self) -> &Arc<State> {
+        &self.state
+    }
+}
+
+impl Fixture {
+    /// A cluster of these nodes, from id 1 on.
+    pub(crate) fn new(config: BrokerConfig, nodes: i32) -> Self {
+        let state = Arc::new(State::new(config, Clock::System));
+        for id in 1..=nodes {
+            let endpoint = Endpoint { host: "127.0.0.1".into(), port: 9091 + id as u16 };
+            state.add_node(Arc::new(Node::new(id, None, endpoint)));
+        }
+        Self { state }
+    }
+
+    /// The context of a request of this version to node 1.
+    pub(crate) fn at(&self, version: i16) -> Context {
+        self.to(1, version)
+    }
+
+    /// The context of a request of this version to a node.
+    pub(crate) fn to(&self, node: i32, version: i16) -> Context {
+        Context {
+            state: self.state.clone(),
+            node: self.state.node(node).unwrap(),
+            client: Arc::new(Client { peer: SocketAddr::from(([127, 0, 0, 1], 50_000)) }),
+            client_id: None,
+            version,
+            frame_size: 0,
+        }
+    }
+}
+
+/// A cluster of one node.
+pub(crate) fn state() -> Fixture {
     state_with(BrokerConfig::default())
 }
 
-pub(crate) fn state_with(config: BrokerConfig) -> State {
-    State::new(config, "127.0.0.1", 9092)
+pub(crate) fn state_with(config: BrokerConfig) -> Fixture {
+    Fixture::new(config, 1)
 }
 
 pub(crate) fn create(state: &State, name: &str, partitions: i32) -> Arc<Topic> {
-    // Tests use times long ago.
-    state.create_topic(name, partitions, state.topic_config([]).unwrap(), false).unwrap()
+    let replicas = state.place(partitions, state.config.default_replication_factor).unwrap();
+    state.create_topic(name, replicas, state.topic_config([]).unwrap(), false).unwrap()
 }
 
 /// Appends one batch to partition 0; gives its size.
@@ -35,8 +82,8 @@ pub(crate) fn append_records(state: &State, topic: &str, records: &[Record], cod
     let bytes = encode(records, codec).unwrap();
     let size = bytes.len();
     let now_ms = state.now_ms();
-    for batch in incoming::check(Some(bytes), 13, &topic.config, now_ms, &mut Cost::full(size)).unwrap() {
-        topic.partitions[0].append(batch, now_ms).unwrap();
+    for batch in incoming::check(Some(bytes), 13, &topic.config(), now_ms, &mut Cost::full(size)).unwrap() {
+        topic.partition(0).unwrap().append(1, batch, now_ms).unwrap();
     }
     size
 }
@@ -85,12 +132,13 @@ fn every_version_served_answers_the_request_of_defaults() {
     for &(api, versions) in SERVED {
         for version in versions.iter() {
             let body = visit_request(api, DefaultBody(version)).unwrap();
-            let outcome = handle(&state, &incoming_request(api, version, &body), &mut Cost::quick());
+            let outcome = handle(&state.at(version), &incoming_request(api, version, &body), &mut Cost::quick());
             let expected_nothing = api == ApiKey::PRODUCE;
             match outcome {
                 Ok(Outcome::Response(_)) if !expected_nothing => {}
                 Ok(Outcome::Nothing) if expected_nothing => {}
-                other => panic!("{api} {version}: {other:?}"),
+                Ok(_) => panic!("{api} {version}: another outcome was expected"),
+                Err(error) => panic!("{api} {version}: {error}"),
             }
         }
     }
@@ -103,8 +151,9 @@ fn a_body_that_ends_early_is_an_error() {
         for version in versions.iter() {
             let body = visit_request(api, DefaultBody(version)).unwrap();
             if let Some(cut) = body.len().checked_sub(1) {
-                let outcome = handle(&state, &incoming_request(api, version, &body[..cut]), &mut Cost::quick());
-                assert!(outcome.is_err(), "{api} {version}: {outcome:?}");
+                let outcome =
+                    handle(&state.at(version), &incoming_request(api, version, &body[..cut]), &mut Cost::quick());
+                assert!(outcome.is_err(), "{api} {version}");
             }
         }
     }

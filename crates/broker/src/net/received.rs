@@ -17,6 +17,7 @@ const COPY_BELOW: usize = 32 * 1024;
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
     number: u64,
+    node_id: i32,
     peer: SocketAddr,
     request: IncomingRequest,
 }
@@ -26,6 +27,11 @@ impl ReceivedRequest {
     /// requests in between were dropped to save memory.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The node that received it.
+    pub fn node_id(&self) -> i32 {
+        self.node_id
     }
 
     /// The address that the client connected from.
@@ -92,7 +98,7 @@ impl Received {
     }
 
     /// Keeps a request, and drops the oldest ones for it. One that is too large on its own leaves only a gap.
-    pub(crate) fn push(&self, peer: SocketAddr, request: &IncomingRequest) {
+    pub(crate) fn push(&self, peer: SocketAddr, node_id: i32, request: &IncomingRequest) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let number = list.next_number;
         list.next_number += 1;
@@ -105,7 +111,7 @@ impl Received {
         }
         // A slice of the frame as well.
         request.client_id = request.client_id.as_deref().map(|id| id.to_owned().into());
-        let received = ReceivedRequest { number, peer, request };
+        let received = ReceivedRequest { number, node_id, peer, request };
         list.bytes += received.memory();
         list.requests.push_back(received);
         while list.requests.len() > self.max_count || list.bytes > self.max_bytes {
@@ -129,7 +135,7 @@ mod tests {
         let received = Received::new(max_count, max_bytes);
         let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
         for size in sizes {
-            received.push(peer, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
+            received.push(peer, 1, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
         }
         received.all().iter().map(ReceivedRequest::number).collect()
     }

@@ -8,8 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
 use crate::cost::Cost;
-use crate::handler::{self, Frame, Outcome};
-use crate::state::State;
+use crate::handler::{self, Context, Frame, Outcome};
 
 /// Larger requests are costly in any case.
 const QUICK: usize = 16 * 1024;
@@ -36,6 +35,26 @@ impl Default for Workers {
 }
 
 impl Workers {
+    /// Runs a job with a quick budget, and when it needs more again with a full one, on a thread for blocking work.
+    /// The job has to change nothing before it knows that its budget is enough.
+    ///
+    /// # Errors
+    /// The job panicked, or the runtime ends.
+    pub(crate) async fn budgeted<T: Send + 'static>(
+        &self,
+        frame_size: usize,
+        job: impl Fn(&mut Cost) -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        if frame_size <= QUICK {
+            let mut cost = Cost::quick();
+            let outcome = job(&mut cost);
+            if !cost.needs_full() {
+                return Ok(outcome);
+            }
+        }
+        self.run(move || job(&mut Cost::full(frame_size))).await
+    }
+
     async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
         // It is never closed. A job goes on when its connection is gone, and so does its permit.
         let permit = self.0.clone().acquire_owned().await.ok();
@@ -51,31 +70,17 @@ impl Workers {
 ///
 /// # Errors
 /// The request cannot be read; its handler panicked, or the runtime ends.
-pub(crate) async fn process(state: &Arc<State>, request: &IncomingRequest) -> Result<Outcome<Frame>, Failed> {
-    let first = handle(state, request).await?;
-    let Outcome::Wait(mut waiting) = first else { return Ok(first) };
-    waiting.news(state).await;
-    let mut cost = Cost::quick();
-    let outcome = handler::finish(state, request, &waiting, &mut cost)?;
-    if !cost.needs_full() {
-        return Ok(outcome);
+pub(crate) async fn process(context: &Context, request: &IncomingRequest) -> Result<Outcome<Frame>, Failed> {
+    match handle(context, request).await? {
+        Outcome::Later(later) => Ok(later.await),
+        outcome => Ok(outcome),
     }
-    let (owner, request) = (state.clone(), request.clone());
-    let finish = move || handler::finish(&owner, &request, &waiting, &mut Cost::full(request.frame_size()));
-    Ok(state.workers.run(finish).await??)
 }
 
-async fn handle(state: &Arc<State>, request: &IncomingRequest) -> Result<Outcome<Frame>, Failed> {
-    if request.frame_size() <= QUICK {
-        let mut cost = Cost::quick();
-        let outcome = handler::handle(state, request, &mut cost)?;
-        if !cost.needs_full() {
-            return Ok(outcome);
-        }
-    }
-    let (owner, request) = (state.clone(), request.clone());
-    let handle = move || handler::handle(&owner, &request, &mut Cost::full(request.frame_size()));
-    Ok(state.workers.run(handle).await??)
+async fn handle(context: &Context, request: &IncomingRequest) -> Result<Outcome<Frame>, Failed> {
+    let (context, request) = (context.clone(), request.clone());
+    let (workers, size) = (context.state.clone(), request.frame_size());
+    Ok(workers.workers.budgeted(size, move |cost| handler::handle(&context, &request, cost)).await??)
 }
 
 #[cfg(test)]
@@ -97,10 +102,11 @@ mod tests {
 
     /// Handles a request while all places for costly ones are taken, and says whether it needs one.
     async fn is_costly(request: IncomingRequest) -> bool {
-        let state = Arc::new(state());
+        let state = state();
         create(&state, "a", 1);
         let places = state.workers.0.clone().acquire_many_owned(AT_ONCE as u32).await.unwrap();
-        let task = tokio::spawn(async move { process(&state, &request).await });
+        let context = state.at(request.api_version);
+        let task = tokio::spawn(async move { process(&context, &request).await });
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }

@@ -1,9 +1,7 @@
-//! The broker as a client sees it: bytes over a socket, with a client of a few lines.
+//! One broker as a client sees it: bytes over a socket.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use milena_broker::{Broker, BrokerConfig};
@@ -16,75 +14,14 @@ use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::PartitionProduceResponse;
 use milena_messages::{
     ApiKey, ApiVersionsRequest, ApiVersionsResponse, Bytes, CreateTopicsRequest, DeleteTopicsRequest, ErrorCode,
-    FetchRequest, InitProducerIdRequest, ListOffsetsRequest, Message, MetadataRequest, ProduceRequest, Request,
-    RequestHeader, ResponseHeader, Struct, Uuid,
+    FetchRequest, InitProducerIdRequest, ListOffsetsRequest, Message, MetadataRequest, ProduceRequest, Uuid,
 };
 use milena_records::{Batch, BatchBuilder, Batches, Codec, ReadOptions, Record, TimestampType, encode};
-use milena_wire::{Reader, Writer};
+use milena_wire::Reader;
 
-struct Client {
-    socket: TcpStream,
-    correlation_id: i32,
-}
+use super::client::Client;
 
 impl Client {
-    fn new(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        Self { socket, correlation_id: 0 }
-    }
-
-    fn write(&mut self, api: ApiKey, version: i16, body: &[u8]) {
-        self.correlation_id += 1;
-        let header = RequestHeader {
-            request_api_key: api,
-            request_api_version: version,
-            correlation_id: self.correlation_id,
-            client_id: Some("sockets".into()),
-            ..Default::default()
-        };
-        let mut writer = Writer::new();
-        writer.i32(0);
-        header.write(&mut writer, api.request_header_version(version)).unwrap();
-        writer.raw(body);
-        writer.patch_i32(0, writer.len() as i32 - 4);
-        self.socket.write_all(&writer.into_bytes()).unwrap();
-    }
-
-    fn send<R: Request>(&mut self, request: &R, version: i16) {
-        self.write(R::API_KEY, version, &request.to_bytes(version).unwrap());
-    }
-
-    /// The next frame; `None` when the broker closed the connection.
-    fn read(&mut self) -> Option<Bytes> {
-        let mut size = [0; 4];
-        match self.socket.read(&mut size[..1]) {
-            Ok(0) => return None,
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
-            Err(error) => panic!("{error}"),
-        }
-        self.socket.read_exact(&mut size[1..]).unwrap();
-        let mut frame = vec![0; u32::from_be_bytes(size) as usize];
-        self.socket.read_exact(&mut frame).unwrap();
-        Some(frame.into())
-    }
-
-    fn receive<R: Request>(&mut self, version: i16) -> R::Response {
-        let mut reader = Reader::new(self.read().expect("an answer"));
-        let header = ResponseHeader::read(&mut reader, R::API_KEY.response_header_version(version)).unwrap();
-        assert_eq!(header.correlation_id, self.correlation_id);
-        let response = R::Response::decode(&mut reader, version).unwrap();
-        assert_eq!(reader.remaining(), 0);
-        response
-    }
-
-    fn ask<R: Request>(&mut self, request: &R, version: i16) -> R::Response {
-        self.send(request, version);
-        self.receive::<R>(version)
-    }
-
     fn create(&mut self, name: &str, configs: &[(&str, &str)]) -> Uuid {
         let configs = configs.iter().map(|(name, value)| CreatableTopicConfig {
             name: (*name).into(),
@@ -98,21 +35,20 @@ impl Client {
             configs: configs.collect(),
             ..Default::default()
         };
-        let result = self.ask(&CreateTopicsRequest { topics: vec![topic], ..Default::default() }, 7).topics.remove(0);
+        let result = self.call(&CreateTopicsRequest { topics: vec![topic], ..Default::default() }, 7).topics.remove(0);
         assert_eq!(result.error_code, ErrorCode::NONE, "{:?}", result.error_message);
         result.topic_id
     }
 
     fn produce(&mut self, topic: (&str, Uuid), records: Bytes, version: i16) -> PartitionProduceResponse {
-        let response = self.ask(&produce(topic, records, -1), version);
+        let response = self.call(&produce(topic, records, -1), version);
         response.responses[0].partition_responses[0].clone()
     }
 
     fn fetch(&mut self, topic: (&str, Uuid), offset: i64, version: i16) -> PartitionData {
-        self.ask(&fetch(topic, offset, 0), version).responses[0].partitions[0].clone()
+        self.call(&fetch(topic, offset, 0), version).responses[0].partitions[0].clone()
     }
 }
-
 fn produce(topic: (&str, Uuid), records: Bytes, acks: i16) -> ProduceRequest {
     let partition = PartitionProduceData { index: 0, records: Some(records), ..Default::default() };
     let data = TopicProduceData {
@@ -218,7 +154,7 @@ fn a_waiting_fetch_wakes_for_records_and_gives_up_in_time() {
     let (_runtime, broker, mut client) = start(BrokerConfig::default());
     let topic = ("letters", client.create("letters", &[]));
     let begin = Instant::now();
-    assert!(records(&client.ask(&fetch(topic, 0, 200), 13).responses[0].partitions[0]).is_empty());
+    assert!(records(&client.call(&fetch(topic, 0, 200), 13).responses[0].partitions[0]).is_empty());
     assert!(begin.elapsed() >= Duration::from_millis(200));
 
     let begin = Instant::now();
@@ -274,7 +210,7 @@ fn errors_of_producers_reach_them() {
 fn a_repeated_batch_of_an_idempotent_producer_is_appended_once() {
     let (_runtime, _broker, mut client) = start(BrokerConfig::default());
     let topic = ("letters", client.create("letters", &[]));
-    let id = client.ask(&InitProducerIdRequest { transactional_id: None, ..Default::default() }, 5).producer_id;
+    let id = client.call(&InitProducerIdRequest { transactional_id: None, ..Default::default() }, 5).producer_id;
     let batch = |sequence| {
         let mut builder = BatchBuilder::new().producer(id, 0, sequence);
         builder.push(&Record::from_value("x")).unwrap();
@@ -311,7 +247,7 @@ fn offsets_are_found_by_time_and_at_the_ends() {
     let mut find = |timestamp, version| {
         let partition = ListOffsetsPartition { timestamp, ..Default::default() };
         let topic = ListOffsetsTopic { name: "letters".into(), partitions: vec![partition], ..Default::default() };
-        let response = client.ask(&ListOffsetsRequest { topics: vec![topic], ..Default::default() }, version);
+        let response = client.call(&ListOffsetsRequest { topics: vec![topic], ..Default::default() }, version);
         response.topics[0].partitions[0].clone()
     };
     for version in 1..=11 {
@@ -327,12 +263,12 @@ fn topics_come_by_asking_and_go_by_deleting() {
     for version in 0..=13 {
         let name = format!("asked-for-at-{version}");
         let topic = MetadataRequestTopic { name: Some(name.as_str().into()), ..Default::default() };
-        let response = client.ask(&MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, version);
+        let response = client.call(&MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, version);
         assert_eq!(response.topics[0].partitions.len(), 4);
         assert_eq!(format!("{}:{}", response.brokers[0].host, response.brokers[0].port), broker.bootstrap());
         let delete = DeleteTopicsRequest { topic_names: vec![name.as_str().into()], ..Default::default() };
-        assert_eq!(client.ask(&delete, 5).responses[0].error_code, ErrorCode::NONE);
-        assert_eq!(client.ask(&delete, 5).responses[0].error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        assert_eq!(client.call(&delete, 5).responses[0].error_code, ErrorCode::NONE);
+        assert_eq!(client.call(&delete, 5).responses[0].error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     }
 }
 
@@ -353,7 +289,7 @@ fn api_versions_above_ours_gets_error_35_in_the_form_of_version_0() {
         ..Default::default()
     };
     for version in 0..=5 {
-        let response = client.ask(&request, version);
+        let response = client.call(&request, version);
         assert_eq!(response.error_code, ErrorCode::NONE);
         assert!(response.api_keys.iter().any(|entry| entry.api_key == ApiKey::PRODUCE && entry.max_version == 13));
     }
@@ -377,14 +313,14 @@ fn what_cannot_be_read_ends_its_own_connection_only() {
         hostile.socket.write_all(bytes).unwrap();
         assert!(hostile.read().is_none(), "{bytes:?}");
     }
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
 }
 
 #[test]
 fn connections_above_the_limit_and_idle_ones_are_closed() {
     let config = BrokerConfig { max_connections: 1, idle_timeout: Duration::from_millis(300), ..Default::default() };
     let (_runtime, broker, mut client) = start(config);
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
     assert!(Client::new(broker.address()).read().is_none());
     assert!(client.read().is_none());
 }
@@ -406,7 +342,7 @@ fn shutdown_ends_waiting_fetches_and_frees_the_port() {
 #[test]
 fn a_dropped_broker_is_gone() {
     let (runtime, broker, mut client) = start(BrokerConfig::default());
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
     drop(broker);
     assert!(client.read().is_none());
     drop(runtime);
@@ -418,7 +354,7 @@ fn requests_are_kept_for_tests_that_want_to_see_them() {
     let topic = ("letters", client.create("letters", &[]));
     client.produce(topic, encode(&[Record::from_value("x")], Codec::None).unwrap(), 9);
     client.fetch(topic, 0, 12);
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
     let requests = broker.requests();
     let seen: Vec<_> = requests.iter().map(|one| (one.number(), one.api_key(), one.api_version())).collect();
     assert_eq!(seen, [(1, ApiKey::PRODUCE, 9), (2, ApiKey::FETCH, 12), (3, ApiKey::METADATA, 12)]);
@@ -432,16 +368,16 @@ fn requests_are_kept_for_tests_that_want_to_see_them() {
 #[test]
 fn connections_that_never_send_give_way() {
     let (_runtime, broker, mut client) = start(BrokerConfig { max_connections: 3, ..Default::default() });
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
     let mut silent = [Client::new(broker.address()), Client::new(broker.address())];
     let mut fresh = [Client::new(broker.address()), Client::new(broker.address())];
     for one in &mut fresh {
-        one.ask(&MetadataRequest::default(), 12);
+        one.call(&MetadataRequest::default(), 12);
     }
     for one in &mut silent {
         assert!(one.read().is_none());
     }
     // All three have sent requests, so the next one is refused.
     assert!(Client::new(broker.address()).read().is_none());
-    client.ask(&MetadataRequest::default(), 12);
+    client.call(&MetadataRequest::default(), 12);
 }

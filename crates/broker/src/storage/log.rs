@@ -4,15 +4,27 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// The leader epoch of every partition: the one node that could lead never changes.
-pub(crate) const LEADER_EPOCH: i32 = 0;
+use crate::storage::producer_state::Sequence;
 
-/// A batch at its place in the log, as it goes out to consumers.
+/// What a batch holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BatchKind {
+    Plain,
+    Transactional,
+    /// The marker that ends a transaction.
+    Control,
+}
+
+/// A batch at its place in the log, as it goes out to consumers, with what its header says.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBatch {
     pub(crate) base_offset: i64,
     pub(crate) last_offset: i64,
     pub(crate) max_timestamp: i64,
+    pub(crate) leader_epoch: i32,
+    pub(crate) kind: BatchKind,
+    /// The producer with its epoch and sequence numbers; `None` when the batch names none.
+    pub(crate) sequence: Option<Sequence>,
     pub(crate) bytes: Bytes,
 }
 
@@ -35,6 +47,8 @@ pub(crate) struct Log {
     size: u64,
     /// When the last batch came, in milliseconds since 1970.
     appended_at: i64,
+    /// Each leader epoch that appended something, with its first offset. Both grow.
+    epochs: Vec<(i32, i64)>,
 }
 
 /// An offset that the log does not have, and is not its end either.
@@ -57,11 +71,6 @@ impl Log {
         self.end_offset
     }
 
-    /// Where consumers stop that read committed records only: there are no transactions that could be open.
-    pub(crate) fn last_stable_offset(&self) -> i64 {
-        self.high_watermark()
-    }
-
     pub(crate) fn appended_at(&self) -> i64 {
         self.appended_at
     }
@@ -69,12 +78,83 @@ impl Log {
     /// Appends a batch whose base offset is the end offset.
     pub(crate) fn append(&mut self, batch: LogBatch, now_ms: i64) {
         debug_assert_eq!(batch.base_offset, self.end_offset, "the caller gives out the offsets");
+        self.begin_epoch(batch.leader_epoch);
         let before = self.entries.back().map_or(i64::MIN, |entry| entry.max_so_far);
         let position = self.size;
         self.end_offset = batch.last_offset + 1;
         self.size += batch.bytes.len() as u64;
         self.appended_at = now_ms;
         self.entries.push_back(Entry { max_so_far: before.max(batch.max_timestamp), position, batch });
+    }
+
+    /// A leader of this epoch begins to append. Epochs that are not greater than the last one change nothing.
+    pub(crate) fn begin_epoch(&mut self, epoch: i32) {
+        if self.epochs.last().is_none_or(|(last, _)| *last < epoch) {
+            // An epoch that appended nothing leaves no trace, as in Kafka.
+            while self.epochs.last().is_some_and(|(_, start)| *start >= self.end_offset) {
+                self.epochs.pop();
+            }
+            self.epochs.push((epoch, self.end_offset));
+        }
+    }
+
+    /// The epoch of the last batch, or of the leader after it.
+    pub(crate) fn latest_epoch(&self) -> Option<i32> {
+        self.epochs.last().map(|(epoch, _)| *epoch)
+    }
+
+    /// The epoch that appended the record at this offset.
+    pub(crate) fn epoch_at(&self, offset: i64) -> Option<i32> {
+        let after = self.epochs.partition_point(|(_, start)| *start <= offset);
+        self.epochs[..after].last().map(|(epoch, _)| *epoch)
+    }
+
+    /// Where the log of an epoch ends: the greatest epoch that is not above the one asked for, and the first offset after
+    /// it (KIP-101, KIP-279). `None` when nothing is known of it.
+    pub(crate) fn end_of_epoch(&self, asked: i32) -> Option<(i32, i64)> {
+        let &(latest, _) = self.epochs.last()?;
+        if asked == latest {
+            return Some((asked, self.end_offset));
+        }
+        if asked < 0 || asked > latest {
+            return None;
+        }
+        let after = self.epochs.partition_point(|(epoch, _)| *epoch <= asked);
+        let end = self.epochs[after].1;
+        Some((if after == 0 { asked } else { self.epochs[after - 1].0 }, end))
+    }
+
+    /// Removes all batches with records at or after the offset.
+    pub(crate) fn truncate_to(&mut self, offset: i64) {
+        while let Some(last) = self.entries.back().filter(|last| last.batch.last_offset >= offset) {
+            self.size -= last.batch.bytes.len() as u64;
+            self.entries.pop_back();
+        }
+        self.end_offset = self.entries.back().map_or(self.start_offset, |last| last.batch.last_offset + 1);
+        self.epochs.retain(|(_, start)| *start < self.end_offset);
+    }
+
+    /// Makes this the first offset, and drops the batches before it. The batch that holds the offset stays whole.
+    pub(crate) fn delete_before(&mut self, offset: i64) {
+        self.start_offset = self.start_offset.max(offset.min(self.end_offset));
+        while self.entries.front().is_some_and(|first| first.batch.last_offset < self.start_offset) {
+            self.entries.pop_front();
+        }
+        let before = self.epochs.partition_point(|(_, start)| *start <= self.start_offset).saturating_sub(1);
+        self.epochs.drain(..before);
+        if let Some((_, start)) = self.epochs.first_mut() {
+            *start = (*start).max(self.start_offset);
+        }
+    }
+
+    /// All batches, oldest first.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = &LogBatch> {
+        self.entries.iter().map(|entry| &entry.batch)
+    }
+
+    /// Bytes of all batches that are there.
+    pub(crate) fn size_in_bytes(&self) -> u64 {
+        self.entries.front().map_or(0, |first| self.size - first.position)
     }
 
     /// The index of the batch that holds the offset.
@@ -121,6 +201,15 @@ impl Log {
     }
 }
 
+#[cfg(test)]
+impl LogBatch {
+    /// A batch of epoch 0 by no producer.
+    pub(crate) fn plain(base_offset: i64, last_offset: i64, max_timestamp: i64, bytes: Bytes) -> Self {
+        let kind = BatchKind::Plain;
+        Self { base_offset, last_offset, max_timestamp, leader_epoch: 0, kind, sequence: None, bytes }
+    }
+}
+
 /// The batches as one run of bytes; a single one is not copied.
 pub(crate) fn concat(batches: &[LogBatch]) -> Bytes {
     match batches {
@@ -144,7 +233,7 @@ mod tests {
         for &max_timestamp in times {
             let base_offset = log.end_offset();
             let bytes = Bytes::from(vec![base_offset as u8; 10]);
-            log.append(LogBatch { base_offset, last_offset: base_offset + 2, max_timestamp, bytes }, 5);
+            log.append(LogBatch::plain(base_offset, base_offset + 2, max_timestamp, bytes), 5);
         }
         log
     }
@@ -197,5 +286,44 @@ mod tests {
         );
         assert_eq!(log.at_greatest_time().unwrap().base_offset, 12);
         assert!(Log::default().at_greatest_time().is_none());
+    }
+
+    fn at_epoch(log: &mut Log, leader_epoch: i32) {
+        let base_offset = log.end_offset();
+        let batch = LogBatch::plain(base_offset, base_offset + 2, 0, Bytes::from_static(b"0123456789"));
+        log.append(LogBatch { leader_epoch, ..batch }, 5);
+    }
+
+    #[test]
+    fn epochs_end_where_the_next_one_begins() {
+        let mut log = Log::default();
+        assert_eq!(log.end_of_epoch(0), None);
+        for epoch in [0, 0, 3, 7] {
+            at_epoch(&mut log, epoch);
+        }
+        let end = |epoch| log.end_of_epoch(epoch);
+        assert_eq!([end(0), end(2), end(3), end(5), end(7)], [(0, 6), (0, 6), (3, 9), (3, 9), (7, 12)].map(Some));
+        assert_eq!([end(8), end(-1)], [None; 2]);
+        assert_eq!([log.epoch_at(5), log.epoch_at(6), log.epoch_at(99)], [Some(0), Some(3), Some(7)]);
+    }
+
+    #[test]
+    fn a_log_is_cut_at_both_ends_in_whole_batches() {
+        let mut log = Log::default();
+        for epoch in [0, 1, 2, 3] {
+            at_epoch(&mut log, epoch);
+        }
+        log.truncate_to(10);
+        assert_eq!((log.end_offset(), log.latest_epoch(), log.size_in_bytes()), (9, Some(2), 30));
+        log.delete_before(4);
+        assert_eq!(
+            (log.start_offset(), bases(&log.read(4, 100, true).unwrap()), log.size_in_bytes()),
+            (4, vec![3, 6], 20)
+        );
+        assert_eq!((log.end_of_epoch(0), log.end_of_epoch(1)), (Some((0, 4)), Some((1, 6))));
+        log.delete_before(100);
+        assert_eq!((log.start_offset(), log.end_offset(), log.size_in_bytes()), (9, 9, 0));
+        log.truncate_to(0);
+        assert_eq!((log.start_offset(), log.end_offset()), (9, 9));
     }
 }

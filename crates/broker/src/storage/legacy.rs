@@ -6,8 +6,8 @@ use milena_messages::ErrorCode;
 use milena_records::{Batch, BatchBuilder, Codec, ErrorKind, MessageSetBuilder, TimestampType};
 
 use crate::cost::Cost;
-use crate::log::LogBatch;
 use crate::refusal::Refusal;
+use crate::storage::log::LogBatch;
 
 /// The records from `offset` on as messages of magic 0 or 1, as far as they fit in `limit` bytes; the first message comes
 /// in any case. They are not compressed, whatever the batches are, and lose their headers, and in magic 0 their
@@ -122,7 +122,7 @@ mod tests {
             Record { timestamp: 1_700_000_000_001, ..Record::default() },
         ];
         let bytes = encode(&records, codec).unwrap();
-        LogBatch { base_offset: 0, last_offset: 1, max_timestamp: 1_700_000_000_001, bytes }
+        LogBatch::plain(0, 1, 1_700_000_000_001, bytes)
     }
 
     fn down_convert(batches: &[LogBatch], offset: i64, magic: i8) -> Result<Bytes, Refusal> {
@@ -161,7 +161,7 @@ mod tests {
         let messages = down_convert(&[stored(Codec::None)], 0, 1).unwrap();
         let entries: Vec<Batch> = Batches::new(messages.clone()).map(Result::unwrap).collect();
         let bytes = up_convert(&entries, &mut Cost::full(0)).unwrap().unwrap();
-        let batch = LogBatch { base_offset: 0, last_offset: 1, max_timestamp: 0, bytes };
+        let batch = LogBatch::plain(0, 1, 0, bytes);
         assert_eq!(down_convert(&[batch], 0, 1).unwrap(), messages);
         assert_eq!(up_convert(&[], &mut Cost::full(0)).unwrap(), None);
     }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_bomb_in_the_log_is_decompressed_within_the_budget() {
         let bytes = encode(&[Record::from_value(vec![0; 900_000])], Codec::Gzip).unwrap();
-        let bomb = LogBatch { base_offset: 0, last_offset: 0, max_timestamp: 0, bytes };
+        let bomb = LogBatch::plain(0, 0, 0, bytes);
         let mut cost = Cost::quick();
         // The second one does not fit, and waits for the next request.
         let set = super::down_convert(&[bomb.clone(), bomb.clone()], 0, 1, usize::MAX, &mut cost).unwrap();

@@ -1,29 +1,58 @@
 //! The topics that there are, and how they are found.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use milena_messages::{ByteString, ErrorCode, Uuid};
 
-use crate::partition::Partition;
+use crate::cluster::topic_config::TopicConfig;
+use crate::cluster::topic_name;
 use crate::refusal::Refusal;
-use crate::topic_config::TopicConfig;
-use crate::topic_name;
+use crate::storage::partition::Partition;
 
 /// A topic with its partitions.
 #[derive(Debug)]
 pub(crate) struct Topic {
     pub(crate) name: ByteString,
     pub(crate) id: Uuid,
-    pub(crate) config: TopicConfig,
-    pub(crate) partitions: Vec<Partition>,
+    config: RwLock<Arc<TopicConfig>>,
+    partitions: RwLock<Vec<Arc<Partition>>>,
 }
 
 impl Topic {
-    pub(crate) fn partition(&self, index: i32) -> Option<&Partition> {
-        self.partitions.get(usize::try_from(index).ok()?)
+    pub(crate) fn new(name: ByteString, id: Uuid, config: TopicConfig, partitions: Vec<Arc<Partition>>) -> Self {
+        Self { name, id, config: RwLock::new(Arc::new(config)), partitions: RwLock::new(partitions) }
+    }
+
+    /// Whether the topic is one that coordinators write.
+    pub(crate) fn is_internal(&self) -> bool {
+        INTERNAL.contains(&&*self.name)
+    }
+
+    pub(crate) fn config(&self) -> Arc<TopicConfig> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
+        self.read().get(usize::try_from(index).ok()?).cloned()
+    }
+
+    /// All partitions in their order.
+    pub(crate) fn partitions(&self) -> Vec<Arc<Partition>> {
+        self.read().clone()
+    }
+
+    pub(crate) fn partition_count(&self) -> usize {
+        self.read().len()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Vec<Arc<Partition>>> {
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The topics that coordinators write. Kafka calls the first two internal; clients see its flag of them.
+const INTERNAL: &[&str] = &["__consumer_offsets", "__transaction_state", "__share_group_state"];
 
 /// How a request names a topic: Kafka went from names to ids (KIP-516).
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +118,7 @@ impl Topics {
 
     /// Adds a topic that was checked.
     pub(crate) fn insert(&mut self, topic: Arc<Topic>) {
-        self.partitions += topic.partitions.len();
+        self.partitions += topic.partition_count();
         self.by_metric.insert(topic_name::in_metrics(&topic.name), topic.name.clone());
         self.by_id.insert(topic.id, topic.clone());
         self.by_name.insert(topic.name.clone(), topic);
@@ -98,7 +127,7 @@ impl Topics {
     /// Takes a topic out; `None` when it is not there.
     pub(crate) fn remove(&mut self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
         let topic = self.find(topic)?.clone();
-        self.partitions -= topic.partitions.len();
+        self.partitions -= topic.partition_count();
         self.by_metric.remove(&topic_name::in_metrics(&topic.name));
         self.by_id.remove(&topic.id);
         self.by_name.remove(&topic.name);
@@ -111,12 +140,9 @@ mod tests {
     use super::*;
 
     fn topic(name: &str, id: u8, partitions: usize) -> Arc<Topic> {
-        Arc::new(Topic {
-            name: name.into(),
-            id: Uuid::from_bytes([id; 16]),
-            config: TopicConfig::new([], 1).unwrap(),
-            partitions: (0..partitions).map(|_| Partition::default()).collect(),
-        })
+        let config = TopicConfig::new([], 1).unwrap();
+        let partitions = (0..partitions).map(|_| Arc::default()).collect();
+        Arc::new(Topic::new(name.into(), Uuid::from_bytes([id; 16]), config, partitions))
     }
 
     #[test]

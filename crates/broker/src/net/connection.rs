@@ -1,6 +1,5 @@
-//! The sockets: one task that listens, one per connection.
+//! One connection of a client: reads requests, has them handled one after the other, and writes the responses.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,87 +8,23 @@ use std::time::Duration;
 
 use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_transport::Segments;
-use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use crate::handler::{Outcome, SERVED};
-use crate::state::State;
-use crate::work::{self, Failed};
+use crate::cluster::State;
+use crate::cluster::node::Node;
+use crate::handler::{Client, Context, Outcome};
+use crate::net::work::{self, Failed};
 
-/// How long connections may finish their current request when the broker stops.
-const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a client may read nothing while there are too many unsent responses.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// While a request is handled, this much is read of what comes after it, so that a client that left is noticed.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// Returns when the broker stops or was dropped.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+/// Returns when the node stops or was dropped.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Accepts connections until the broker stops or was dropped.
-pub(crate) async fn listen(listener: TcpListener, state: Arc<State>, mut stop: watch::Receiver<bool>) {
-    let mut connections = JoinSet::new();
-    let mut silent = Silent::default();
-    loop {
-        tokio::select! {
-            () = stopped(&mut stop) => break,
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
-                Ok((socket, peer)) => {
-                    if connections.len() >= state.config.max_connections && !silent.end_one() {
-                        tracing::warn!(%peer, "connection refused: there are too many");
-                        continue;
-                    }
-                    let spoke = Arc::new(AtomicBool::new(false));
-                    let task = connections.spawn(serve(socket, peer, state.clone(), stop.clone(), spoke.clone()));
-                    silent.add(task, spoke);
-                }
-                Err(error) => {
-                    // Such as no more file descriptors: it passes, but not within microseconds.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-        }
-    }
-    drop(listener);
-    let all_gone = async { while connections.join_next().await.is_some() {} };
-    // Those that are still there are aborted with the set.
-    let _ = timeout(FAREWELL, all_gone).await;
-}
-
-/// Connections that have not sent a request, oldest first. They give way when there are too many.
-#[derive(Default)]
-struct Silent {
-    list: VecDeque<(AbortHandle, Arc<AtomicBool>)>,
-    prune_at: usize,
-}
-
-impl Silent {
-    fn add(&mut self, task: AbortHandle, spoke: Arc<AtomicBool>) {
-        if self.list.len() >= self.prune_at {
-            self.list.retain(|(task, spoke)| !task.is_finished() && !spoke.load(Ordering::Relaxed));
-            self.prune_at = 2 * self.list.len() + 8;
-        }
-        self.list.push_back((task, spoke));
-    }
-
-    /// Ends the oldest one; false when there is none.
-    fn end_one(&mut self) -> bool {
-        while let Some((task, spoke)) = self.list.pop_front() {
-            if !task.is_finished() && !spoke.load(Ordering::Relaxed) {
-                tracing::warn!("connection without a request closed: there are too many");
-                task.abort();
-                return true;
-            }
-        }
-        false
-    }
 }
 
 /// Why a connection ended, when it was not the client that closed it.
@@ -109,51 +44,43 @@ enum Ended {
     NotReading(Duration),
 }
 
-async fn serve(
-    socket: TcpStream,
+/// Serves a client until it leaves, misbehaves, or the node stops.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: S,
     peer: SocketAddr,
-    state: Arc<State>,
+    (state, node): (Arc<State>, Arc<Node>),
     stop: watch::Receiver<bool>,
     spoke: Arc<AtomicBool>,
 ) {
     tracing::debug!(%peer, "connected");
-    match Connection::new(socket, peer, state, stop, spoke).run().await {
+    let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
+    config.max_frame = state.config.max_frame;
+    let machine = ServerConnection::new(config);
+    let client = Arc::new(Client { peer });
+    match (Connection { socket, client, machine, state, node, stop, spoke }).run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),
         Err(Ended::Io(error)) => tracing::debug!(%peer, %error, "connection lost"),
         Err(error) => tracing::warn!(%peer, %error, "connection closed"),
     }
 }
 
-struct Connection {
-    socket: TcpStream,
-    peer: SocketAddr,
+struct Connection<S> {
+    socket: S,
+    client: Arc<Client>,
     machine: ServerConnection,
     state: Arc<State>,
+    node: Arc<Node>,
     stop: watch::Receiver<bool>,
     /// Whether there was a request.
     spoke: Arc<AtomicBool>,
 }
 
-impl Connection {
-    fn new(
-        socket: TcpStream,
-        peer: SocketAddr,
-        state: Arc<State>,
-        stop: watch::Receiver<bool>,
-        spoke: Arc<AtomicBool>,
-    ) -> Self {
-        let mut config = ServerConnectionConfig::serving(SERVED.iter().copied());
-        config.max_frame = state.config.max_frame;
-        Self { socket, peer, machine: ServerConnection::new(config), state, stop, spoke }
-    }
-
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn run(mut self) -> Result<(), Ended> {
-        // Responses are whole when they are written: holding back their last bytes would only delay them.
-        self.socket.set_nodelay(true)?;
         loop {
             while let Some(request) = self.next_request().await? {
                 self.spoke.store(true, Ordering::Relaxed);
-                self.state.received.push(self.peer, &request);
+                self.state.received.push(self.client.peer, self.node.id, &request);
                 if !self.respond(&request).await? {
                     return Ok(());
                 }
@@ -180,8 +107,8 @@ impl Connection {
     /// Handles a request and sends the response. False when the client has gone or the broker stops.
     async fn respond(&mut self, request: &IncomingRequest) -> Result<bool, Ended> {
         tracing::trace!(api = %request.api_key, version = request.api_version, size = request.frame_size(), "request");
-        let state = self.state.clone();
-        let mut work = std::pin::pin!(work::process(&state, request));
+        let context = Context::new(&self.state, &self.node, &self.client, request);
+        let mut work = std::pin::pin!(work::process(&context, request));
         let mut ahead = 0;
         let outcome = loop {
             tokio::select! {
@@ -196,8 +123,8 @@ impl Connection {
         };
         match outcome {
             Outcome::Response(frame) => self.machine.respond_raw(request, frame)?,
-            // A request that waited has a response.
-            Outcome::Nothing | Outcome::Wait(_) => self.machine.respond_nothing(request)?,
+            // A request that waited has its outcome.
+            Outcome::Nothing | Outcome::Later(_) => self.machine.respond_nothing(request)?,
             Outcome::Close(why) => return Err(Ended::Closed(why)),
         }
         self.flush().await?;
@@ -216,7 +143,7 @@ impl Connection {
 
 /// Writes all segments. A client that reads nothing for the idle time loses its connection, and much earlier when unsent
 /// responses take too much memory.
-async fn write_all(socket: &mut TcpStream, mut segments: Segments, state: &State) -> Result<(), Ended> {
+async fn write_all<S: AsyncWrite + Unpin>(socket: &mut S, mut segments: Segments, state: &State) -> Result<(), Ended> {
     let idle = state.config.idle_timeout;
     let turn = PATIENCE.min(idle);
     let mut waited = Duration::ZERO;

@@ -4,12 +4,12 @@ use bytes::{Bytes, BytesMut};
 use milena_messages::ErrorCode;
 use milena_records::{Batch, BatchMut, Batches, Codec, ErrorKind, ReadOptions, TimestampType};
 
+use crate::cluster::topic_config::TopicConfig;
 use crate::cost::Cost;
-use crate::legacy::{refusal, up_convert};
-use crate::log::LEADER_EPOCH;
-use crate::producer_state::Sequence;
 use crate::refusal::Refusal;
-use crate::topic_config::TopicConfig;
+use crate::storage::legacy::{refusal, up_convert};
+use crate::storage::log::BatchKind;
+use crate::storage::producer_state::Sequence;
 
 /// A batch that only lacks its offset.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(crate) struct IncomingBatch {
     pub(crate) max_timestamp: i64,
     /// -1 when the timestamps are the producer's.
     pub(crate) log_append_time_ms: i64,
+    pub(crate) kind: BatchKind,
     /// `None` when the producer is not idempotent.
     pub(crate) sequence: Option<Sequence>,
 }
@@ -118,7 +119,6 @@ fn check_batch(
     };
     let mut bytes = BytesMut::from(&batch.bytes()[..]);
     let mut header = BatchMut::new(&mut bytes).map_err(|error| corrupt(&error))?;
-    header.set_partition_leader_epoch(LEADER_EPOCH);
     // Some producers get the greatest timestamp wrong, and searching by time relies on it.
     header.set_timestamps(kind, max_timestamp).map_err(|error| corrupt(&error))?;
     let sequence = (batch.producer_id() >= 0).then(|| Sequence {
@@ -132,6 +132,7 @@ fn check_batch(
         last_offset_delta: batch.last_offset_delta(),
         max_timestamp,
         log_append_time_ms: if config.log_append_time { now_ms } else { -1 },
+        kind: if batch.is_transactional() { BatchKind::Transactional } else { BatchKind::Plain },
         sequence,
     })
 }
@@ -255,13 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn a_good_batch_of_any_codec_passes_unchanged_but_for_the_epoch() {
+    fn a_good_batch_of_any_codec_passes_unchanged() {
         for codec in Codec::ALL {
             let sent = encode(&records(), codec).unwrap();
             let batches = check(Some(sent.clone()), 7, &config(&[]), NOW).unwrap();
             assert_eq!(batches.len(), 1);
-            assert_eq!(batches[0].bytes[21..], sent[21..]);
-            assert_eq!(batches[0].bytes[12..16], [0; 4]);
+            assert_eq!(batches[0].bytes, sent);
             assert_eq!((batches[0].max_timestamp, batches[0].log_append_time_ms), (NOW + 5, -1));
         }
     }

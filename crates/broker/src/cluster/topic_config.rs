@@ -120,6 +120,8 @@ pub(crate) struct TopicConfig {
     pub(crate) max_message_bytes: i32,
     pub(crate) timestamp_after_max_ms: i64,
     pub(crate) timestamp_before_max_ms: i64,
+    /// Replicas in sync that acks=all needs.
+    pub(crate) min_in_sync: usize,
     /// Whether every record needs a key.
     pub(crate) compacted: bool,
 }
@@ -154,6 +156,7 @@ impl TopicConfig {
             max_message_bytes: number(MAX_MESSAGE_BYTES, max_message_bytes.into()) as i32,
             timestamp_after_max_ms: number(TIMESTAMP_AFTER, 3_600_000),
             timestamp_before_max_ms: number(TIMESTAMP_BEFORE, i64::MAX),
+            min_in_sync: number("min.insync.replicas", 1) as usize,
             compacted: set.get(CLEANUP_POLICY).is_some_and(|value| value.contains("compact")),
             set,
         })

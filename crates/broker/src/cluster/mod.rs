@@ -1,0 +1,263 @@
+//! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
+
+pub(crate) mod node;
+pub(crate) mod running;
+pub(crate) mod topic_config;
+pub(crate) mod topic_name;
+pub(crate) mod topics;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use milena_messages::{ApiKey, ByteString, ErrorCode, Uuid, VersionRange};
+
+use crate::clock::Clock;
+use crate::cluster::node::Node;
+use crate::cluster::topic_config::TopicConfig;
+use crate::cluster::topics::Topics;
+pub(crate) use crate::cluster::topics::{Topic, TopicRef};
+use crate::config::BrokerConfig;
+use crate::handler::SERVED;
+use crate::net::received::Received;
+use crate::net::unsent::Unsent;
+use crate::net::work::Workers;
+use crate::refusal::Refusal;
+use crate::storage::leadership::{Leadership, NO_LEADER};
+use crate::storage::partition::Partition;
+
+/// Partitions of the topics of coordinators, as Kafka's `offsets.topic.num.partitions` and its siblings.
+const INTERNAL_PARTITIONS: i32 = 50;
+/// Most replicas of them.
+const INTERNAL_REPLICAS: i16 = 3;
+
+/// All that the nodes and their connections share.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) config: BrokerConfig,
+    pub(crate) cluster_id: ByteString,
+    pub(crate) clock: Clock,
+    /// The APIs with the versions that are served.
+    pub(crate) served: Vec<(ApiKey, VersionRange)>,
+    /// The requests received last.
+    pub(crate) received: Received,
+    /// The responses that clients have not read yet.
+    pub(crate) unsent: Unsent,
+    pub(crate) workers: Workers,
+    nodes: RwLock<BTreeMap<i32, Arc<Node>>>,
+    controller: AtomicI32,
+    topics: RwLock<Topics>,
+    next_producer_id: AtomicI64,
+    /// Where the replicas of the next topic begin.
+    next_first_replica: AtomicI32,
+}
+
+impl State {
+    pub(crate) fn new(config: BrokerConfig, clock: Clock) -> Self {
+        let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
+        Self {
+            received: Received::new(config.requests_kept, config.request_bytes_kept),
+            unsent: Unsent::default(),
+            workers: Workers::default(),
+            config,
+            cluster_id: cluster_id.into(),
+            clock,
+            served: SERVED.to_vec(),
+            nodes: RwLock::default(),
+            controller: AtomicI32::new(NO_LEADER),
+            topics: RwLock::default(),
+            next_producer_id: AtomicI64::new(0),
+            next_first_replica: AtomicI32::new(0),
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// The node with this id, up or not.
+    pub(crate) fn node(&self, id: i32) -> Option<Arc<Node>> {
+        self.nodes.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// All nodes by id, up or not.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+        self.nodes.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The nodes that are up, by id.
+    pub(crate) fn alive(&self) -> Vec<Arc<Node>> {
+        self.nodes().into_iter().filter(|node| node.is_alive()).collect()
+    }
+
+    fn is_up(&self, node: i32) -> bool {
+        self.node(node).is_some_and(|node| node.is_alive())
+    }
+
+    /// The node that clients are told is the controller; [`NO_LEADER`] while none is up.
+    pub(crate) fn controller(&self) -> i32 {
+        self.controller.load(Ordering::Acquire)
+    }
+
+    /// Adds a node that is up.
+    pub(crate) fn add_node(&self, node: Arc<Node>) {
+        let id = node.id;
+        self.nodes.write().unwrap_or_else(PoisonError::into_inner).insert(id, node);
+        self.node_up(id);
+    }
+
+    /// A node came up: it is in sync for its partitions again.
+    pub(crate) fn node_up(&self, id: i32) {
+        if let Some(node) = self.node(id) {
+            node.set_alive(true);
+        }
+        self.elect_controller();
+        let change = |leadership: &mut Leadership| leadership.node_up(id, |node| self.is_up(node));
+        self.each_partition(|partition| _ = partition.elect(change));
+    }
+
+    /// A node went down: others lead its partitions.
+    pub(crate) fn node_down(&self, id: i32) {
+        if let Some(node) = self.node(id) {
+            node.set_alive(false);
+        }
+        self.elect_controller();
+        let change = |leadership: &mut Leadership| leadership.node_down(id, |node| self.is_up(node));
+        self.each_partition(|partition| _ = partition.elect(change));
+    }
+
+    fn elect_controller(&self) {
+        if !self.is_up(self.controller()) {
+            let first = self.alive().first().map_or(NO_LEADER, |node| node.id);
+            self.controller.store(first, Ordering::Release);
+        }
+    }
+
+    fn each_partition(&self, act: impl Fn(&Partition)) {
+        for topic in self.topics() {
+            topic.partitions().iter().for_each(|partition| act(partition));
+        }
+    }
+
+    /// An id that no producer had before.
+    pub(crate) fn new_producer_id(&self) -> i64 {
+        self.next_producer_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).find(topic).cloned()
+    }
+
+    /// All topics by name.
+    pub(crate) fn topics(&self) -> Vec<Arc<Topic>> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).all()
+    }
+
+    /// The settings of a topic for which these were given.
+    pub(crate) fn topic_config<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> Result<TopicConfig, Refusal> {
+        TopicConfig::new(pairs, self.config.max_message_bytes)
+    }
+
+    /// Places replicas of so many partitions on the nodes that are up, in turn.
+    ///
+    /// # Errors
+    /// There are fewer nodes than replicas.
+    pub(crate) fn place(&self, partitions: i32, replication_factor: i16) -> Result<Vec<Vec<i32>>, Refusal> {
+        let nodes: Vec<i32> = self.alive().iter().map(|node| node.id).collect();
+        let factor = usize::try_from(replication_factor).unwrap_or(0);
+        if factor == 0 || factor > nodes.len() {
+            let message = format!(
+                "Unable to replicate the partition {replication_factor} time(s): The target replication factor of \
+                 {replication_factor} cannot be reached because only {} broker(s) are registered.",
+                nodes.len()
+            );
+            return Err(Refusal::new(ErrorCode::INVALID_REPLICATION_FACTOR, message));
+        }
+        let count = usize::try_from(partitions).unwrap_or(0);
+        let first = self.next_first_replica.fetch_add(1, Ordering::Relaxed) as usize;
+        let replicas =
+            |partition: usize| (0..factor).map(|replica| nodes[(first + partition + replica) % nodes.len()]).collect();
+        Ok((0..count).map(replicas).collect())
+    }
+
+    /// Creates a topic with these replicas of each partition; with `validate_only` only checks whether it could be
+    /// created.
+    ///
+    /// # Errors
+    /// As [`Topics::check`].
+    pub(crate) fn create_topic(
+        &self,
+        name: &str,
+        replicas: Vec<Vec<i32>>,
+        config: TopicConfig,
+        validate_only: bool,
+    ) -> Result<Arc<Topic>, Refusal> {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.check(name, replicas.len(), self.config.max_partitions)?;
+        let replicas = if validate_only { Vec::new() } else { replicas };
+        let partition = |replicas| Arc::new(Partition::new(Leadership::new(replicas, |node| self.is_up(node))));
+        let partitions = replicas.into_iter().map(partition).collect();
+        // A copy: the name that came in is a part of its request, which should not be kept for it.
+        let topic = Arc::new(Topic::new(name.to_owned().into(), random_uuid(), config, partitions));
+        if !validate_only {
+            topics.insert(topic.clone());
+        }
+        Ok(topic)
+    }
+
+    /// Creates the topic of a coordinator, with Kafka's settings for it.
+    pub(crate) fn create_internal(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
+        let config = self.topic_config([("cleanup.policy", Some("compact")), ("segment.bytes", Some("104857600"))])?;
+        let factor = i16::try_from(self.alive().len()).unwrap_or(i16::MAX).min(INTERNAL_REPLICAS);
+        let replicas = self.place(INTERNAL_PARTITIONS, factor)?;
+        match self.create_topic(name, replicas, config, false) {
+            Err(refusal) if refusal.code == ErrorCode::TOPIC_ALREADY_EXISTS => {
+                self.topic(TopicRef::Name(name)).ok_or(refusal)
+            }
+            other => other,
+        }
+    }
+
+    /// Creates a topic because somebody asked for it.
+    pub(crate) fn auto_create(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
+        let config = self.topic_config([])?;
+        let replicas = self.place(self.config.default_partitions, self.config.default_replication_factor)?;
+        match self.create_topic(name, replicas, config, false) {
+            // Another connection was faster.
+            Err(refusal) if refusal.code == ErrorCode::TOPIC_ALREADY_EXISTS => {
+                self.topic(TopicRef::Name(name)).ok_or(refusal)
+            }
+            other => other,
+        }
+    }
+
+    /// Deletes a topic; `None` when it is not there.
+    pub(crate) fn delete_topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
+        let topic = self.topics.write().unwrap_or_else(PoisonError::into_inner).remove(topic)?;
+        topic.partitions().iter().for_each(|partition| partition.wake());
+        Some(topic)
+    }
+}
+
+/// A random id as Kafka makes them: version 4, and never with a leading dash, which command lines would take for an
+/// option.
+fn random_uuid() -> Uuid {
+    loop {
+        // Each of these states has keys of its own from the system's random numbers.
+        let half = || RandomState::new().hash_one(0u8).to_be_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&half());
+        bytes[8..].copy_from_slice(&half());
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let id = Uuid::from_bytes(bytes);
+        if !id.to_string().starts_with('-') {
+            return id;
+        }
+    }
+}

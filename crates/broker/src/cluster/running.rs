@@ -1,0 +1,261 @@
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use milena_messages::ErrorCode;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::cluster::node::{Endpoint, Node};
+use crate::cluster::{State, TopicRef};
+use crate::config::{BrokerConfig, ClusterConfig};
+use crate::error::BrokerError;
+use crate::net::listener::listen;
+use crate::net::received::ReceivedRequest;
+use crate::storage::leadership::NO_LEADER;
+
+/// A running cluster of brokers in this process. It stops when it is dropped.
+///
+/// Each node listens on a port of its own. All replicas of a partition share one log: what its leader appends, its other
+/// replicas have at once, and nothing is lost when a node goes.
+///
+/// ```
+/// use milena_broker::{Cluster, ClusterConfig};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let cluster = Cluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await?;
+/// println!("bootstrap.servers={}", cluster.bootstrap());
+/// cluster.create_topic("letters", 6, 3)?;
+/// let first = cluster.leader("letters", 0).unwrap();
+/// cluster.kill_node(first).await?;
+/// assert_ne!(cluster.leader("letters", 0), Some(first));
+/// cluster.start_node(first).await?;
+/// cluster.shutdown().await;
+/// # Ok::<(), milena_broker::BrokerError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Cluster {
+    state: Arc<State>,
+    config: ClusterConfig,
+    /// The nodes that are up.
+    up: Mutex<BTreeMap<i32, Up>>,
+    /// Held while nodes come and go.
+    changes: tokio::sync::Mutex<()>,
+}
+
+/// The listener of a node that is up.
+#[derive(Debug)]
+struct Up {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Cluster {
+    /// Starts a cluster on the current tokio runtime; all nodes accept connections when this returns.
+    ///
+    /// # Errors
+    /// A node cannot listen on its address; a setting is invalid.
+    pub async fn start(config: ClusterConfig) -> Result<Self, BrokerError> {
+        config.check()?;
+        let state = Arc::new(State::new(config.broker.clone(), Clock::System));
+        let nodes = config.nodes;
+        let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
+        for _ in 0..nodes {
+            cluster.add_node().await?;
+        }
+        Ok(cluster)
+    }
+
+    /// `host:port` of each node that is up, with commas between, for `bootstrap.servers` of clients.
+    pub fn bootstrap(&self) -> String {
+        let all: Vec<String> = self.state.alive().iter().map(|node| node.endpoint().to_string()).collect();
+        all.join(",")
+    }
+
+    /// Id of the cluster.
+    pub fn cluster_id(&self) -> &str {
+        &self.state.cluster_id
+    }
+
+    /// Ids of all nodes, up or not.
+    pub fn node_ids(&self) -> Vec<i32> {
+        self.state.nodes().iter().map(|node| node.id).collect()
+    }
+
+    /// The address that a node listens on; `None` when it is not up.
+    pub fn address(&self, node: i32) -> Option<SocketAddr> {
+        self.up().get(&node).map(|up| up.address)
+    }
+
+    /// The node that is the controller; `None` while no node is up.
+    pub fn controller(&self) -> Option<i32> {
+        Some(self.state.controller()).filter(|node| *node != NO_LEADER)
+    }
+
+    /// The node that leads a partition; `None` when none does, or there is no such partition.
+    pub fn leader(&self, topic: &str, partition: i32) -> Option<i32> {
+        let partition = self.state.topic(TopicRef::Name(topic))?.partition(partition)?;
+        Some(partition.leadership().leader).filter(|node| *node != NO_LEADER)
+    }
+
+    /// Creates a topic.
+    ///
+    /// # Errors
+    /// The name is no topic name or is in use; there are fewer nodes than replicas.
+    pub fn create_topic(&self, name: &str, partitions: i32, replication_factor: i16) -> Result<(), BrokerError> {
+        let create = || {
+            let replicas = self.state.place(partitions, replication_factor)?;
+            self.state.create_topic(name, replicas, self.state.topic_config([])?, false)
+        };
+        create().map(|_| ()).map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))
+    }
+
+    /// Makes another replica the leader of a partition, with the next leader epoch.
+    ///
+    /// # Errors
+    /// There is no such partition; the node has no replica of it, is not in sync, or is not up.
+    pub fn move_leader(&self, topic: &str, partition: i32, node: i32) -> Result<(), BrokerError> {
+        let found = self.state.topic(TopicRef::Name(topic)).and_then(|topic| topic.partition(partition));
+        let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
+        let found = found.ok_or_else(unknown)?;
+        if self.address(node).is_none() {
+            return Err(BrokerError::Node { node, reason: "it is not up" });
+        }
+        let led = found.elect(|leadership| leadership.lead(node));
+        led.map_err(|code| refused(code, format!("node {node} cannot lead {topic}-{partition}")))
+    }
+
+    /// Adds a node with the next id; gives the id.
+    ///
+    /// # Errors
+    /// The node cannot listen on its address.
+    pub async fn add_node(&self) -> Result<i32, BrokerError> {
+        let _changing = self.changes.lock().await;
+        let place = self.state.nodes().len();
+        let broker = &self.config.broker;
+        let id = broker.node_id + place as i32;
+        let port = if broker.port == 0 { 0 } else { broker.port + place as u16 };
+        let listener = bind(broker, port).await?;
+        let address = listener.local_addr().map_err(|source| unbound(broker, port, source))?;
+        let advertised = broker.advertised_port.map_or(address.port(), |first| first + place as u16);
+        let endpoint = Endpoint { host: advertised_host(broker, address).into(), port: advertised };
+        let rack = self.config.racks.get(place).or(broker.rack.as_ref());
+        let node = Arc::new(Node::new(id, rack.map(|rack| (&**rack).into()), endpoint));
+        self.state.add_node(node.clone());
+        self.listen(node, listener, address);
+        Ok(id)
+    }
+
+    /// Stops a node as an operator does: its partitions get other leaders, connections may finish their request for a
+    /// second.
+    ///
+    /// # Errors
+    /// There is no such node, or it is not up.
+    pub async fn stop_node(&self, node: i32) -> Result<(), BrokerError> {
+        let _changing = self.changes.lock().await;
+        let mut up = self.take(node)?;
+        self.state.node_down(node);
+        up.stop.send_replace(true);
+        // It ends by itself, or was ended with its runtime.
+        let _ = (&mut up.task).await;
+        Ok(())
+    }
+
+    /// Kills a node: all its connections are cut at once, and its partitions get other leaders.
+    ///
+    /// # Errors
+    /// There is no such node, or it is not up.
+    pub async fn kill_node(&self, node: i32) -> Result<(), BrokerError> {
+        let _changing = self.changes.lock().await;
+        let mut up = self.take(node)?;
+        up.task.abort();
+        let _ = (&mut up.task).await;
+        self.state.node_down(node);
+        Ok(())
+    }
+
+    /// Starts a node again that was stopped or killed, at the same address.
+    ///
+    /// # Errors
+    /// There is no such node, it is up, or it cannot listen on its address any more.
+    pub async fn start_node(&self, node: i32) -> Result<(), BrokerError> {
+        let _changing = self.changes.lock().await;
+        let found = self.state.node(node).ok_or(BrokerError::Node { node, reason: "there is no such node" })?;
+        if found.is_alive() {
+            return Err(BrokerError::Node { node, reason: "it is up" });
+        }
+        let port = found.port();
+        let listener = bind(&self.config.broker, port).await?;
+        let address = listener.local_addr().map_err(|source| unbound(&self.config.broker, port, source))?;
+        self.state.node_up(node);
+        self.listen(found, listener, address);
+        Ok(())
+    }
+
+    /// The last requests that the nodes received, oldest first. See [`Broker::requests`](crate::Broker::requests).
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.state.received.all()
+    }
+
+    /// Stops all nodes. They accept no more connections; a request that waits for records is dropped, others get their
+    /// response; after a second all connections are closed. The ports are free when this returns.
+    pub async fn shutdown(self) {
+        let all = std::mem::take(&mut *self.up());
+        for up in all.values() {
+            up.stop.send_replace(true);
+        }
+        for mut up in all.into_values() {
+            // It ends by itself, or was ended with its runtime.
+            let _ = (&mut up.task).await;
+        }
+    }
+
+    fn listen(&self, node: Arc<Node>, listener: TcpListener, address: SocketAddr) {
+        node.set_port(address.port());
+        let (id, endpoint) = (node.id, node.endpoint());
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(listen(listener, self.state.clone(), node, stopped));
+        tracing::info!(node = id, %address, advertised = %endpoint, "broker started");
+        self.up().insert(id, Up { address, stop, task });
+    }
+
+    fn take(&self, node: i32) -> Result<Up, BrokerError> {
+        self.up().remove(&node).ok_or(BrokerError::Node { node, reason: "it is not up" })
+    }
+
+    fn up(&self) -> MutexGuard<'_, BTreeMap<i32, Up>> {
+        self.up.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(code: ErrorCode, message: String) -> BrokerError {
+    BrokerError::Refused { code, message }
+}
+
+fn unbound(config: &BrokerConfig, port: u16, source: std::io::Error) -> BrokerError {
+    BrokerError::Listen { host: config.host.clone(), port, source }
+}
+
+async fn bind(config: &BrokerConfig, port: u16) -> Result<TcpListener, BrokerError> {
+    TcpListener::bind((&*config.host, port)).await.map_err(|source| unbound(config, port, source))
+}
+
+fn advertised_host(config: &BrokerConfig, address: SocketAddr) -> String {
+    match &config.advertised_host {
+        Some(host) => host.clone(),
+        // "Every address" is none that a client can connect to.
+        None if address.ip().is_unspecified() => (if address.is_ipv4() { "127.0.0.1" } else { "::1" }).to_owned(),
+        None => config.host.clone(),
+    }
+}

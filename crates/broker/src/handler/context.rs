@@ -1,0 +1,42 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use milena_connection::IncomingRequest;
+use milena_messages::ByteString;
+
+use crate::cluster::State;
+use crate::cluster::node::Node;
+
+/// The client at the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) peer: SocketAddr,
+}
+
+/// Who asks whom, and how. A clone is cheap, for handlers that wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) state: Arc<State>,
+    /// The node that the client is connected to.
+    pub(crate) node: Arc<Node>,
+    pub(crate) client: Arc<Client>,
+    /// How the client calls itself in this request.
+    pub(crate) client_id: Option<ByteString>,
+    /// Of the request and its response.
+    pub(crate) version: i16,
+    /// Bytes of the request, which limit what it may cost.
+    pub(crate) frame_size: usize,
+}
+
+impl Context {
+    pub(crate) fn new(state: &Arc<State>, node: &Arc<Node>, client: &Arc<Client>, request: &IncomingRequest) -> Self {
+        Self {
+            state: state.clone(),
+            node: node.clone(),
+            client: client.clone(),
+            client_id: request.client_id.clone(),
+            version: request.api_version,
+            frame_size: request.frame_size(),
+        }
+    }
+}

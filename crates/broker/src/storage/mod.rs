@@ -1,0 +1,10 @@
+//! What partitions hold: the log with its batches, who leads, producers, transactions; and how records get in and out.
+
+pub(crate) mod incoming;
+pub(crate) mod leadership;
+pub(crate) mod legacy;
+pub(crate) mod log;
+pub(crate) mod own;
+pub(crate) mod partition;
+pub(crate) mod producer_state;
+pub(crate) mod transactions;

@@ -1,0 +1,270 @@
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use milena_messages::ErrorCode;
+use milena_records::{BatchMut, Control, Record};
+use tokio::sync::Notify;
+
+use crate::refusal::Refusal;
+use crate::storage::incoming::IncomingBatch;
+use crate::storage::leadership::Leadership;
+use crate::storage::log::{BatchKind, Log, LogBatch};
+use crate::storage::own;
+use crate::storage::producer_state::{Appended, Producers};
+use crate::storage::transactions::Transactions;
+
+/// One partition: who leads it, its log, its producers, and who waits for news.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    inner: Mutex<Inner>,
+    watches: Mutex<Watches>,
+}
+
+/// What the lock of a partition protects.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) leadership: Leadership,
+    pub(crate) log: Log,
+    pub(crate) producers: Producers,
+    pub(crate) transactions: Transactions,
+}
+
+impl Inner {
+    /// Where consumers stop that read committed records only.
+    pub(crate) fn last_stable_offset(&self) -> i64 {
+        let end = self.log.high_watermark();
+        self.transactions.first_open().map_or(end, |first| first.min(end))
+    }
+
+    /// Gives a batch its offset and epoch and puts it at the end of the log.
+    fn put(&mut self, batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
+        let IncomingBatch { mut bytes, last_offset_delta, max_timestamp, log_append_time_ms, kind, sequence } = batch;
+        let (base_offset, leader_epoch) = (self.log.end_offset(), self.leadership.epoch);
+        let mut header =
+            BatchMut::new(&mut bytes).map_err(|error| Refusal::new(ErrorCode::CORRUPT_MESSAGE, error.to_string()))?;
+        header.set_base_offset(base_offset);
+        header.set_partition_leader_epoch(leader_epoch);
+        let last_offset = base_offset + i64::from(last_offset_delta);
+        let bytes = bytes.freeze();
+        let stored = LogBatch { base_offset, last_offset, max_timestamp, leader_epoch, kind, sequence, bytes };
+        self.log.append(stored, now_ms);
+        Ok(Appended { base_offset, log_append_time_ms })
+    }
+}
+
+/// Those who wait, each with its own number for this partition.
+#[derive(Debug, Default)]
+struct Watches {
+    list: Vec<(Weak<Waiter>, usize)>,
+    /// When there are that many, those who are gone are taken out.
+    prune_at: usize,
+}
+
+/// Waits for changes of several partitions.
+#[derive(Debug, Default)]
+pub(crate) struct Waiter {
+    /// The numbers of the partitions that changed.
+    changed: Mutex<BTreeSet<usize>>,
+    news: Notify,
+}
+
+impl Waiter {
+    fn changed(&self, number: usize) {
+        lock(&self.changed).insert(number);
+        // A permit is kept for a waiter that is not waiting at this very moment.
+        self.news.notify_one();
+    }
+
+    /// The numbers of the partitions that changed since the last call; waits until there is one.
+    pub(crate) async fn news(&self) -> BTreeSet<usize> {
+        loop {
+            self.news.notified().await;
+            let changed = std::mem::take(&mut *lock(&self.changed));
+            if !changed.is_empty() {
+                return changed;
+            }
+        }
+    }
+}
+
+/// Nothing here is left half done by a panic, so a poisoned lock is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Partition {
+    /// A partition without records.
+    pub(crate) fn new(leadership: Leadership) -> Self {
+        let mut log = Log::default();
+        log.begin_epoch(leadership.epoch);
+        let (producers, transactions) = (Producers::default(), Transactions::default());
+        Self { inner: Mutex::new(Inner { leadership, log, producers, transactions }), watches: Mutex::default() }
+    }
+
+    /// Appends a batch of a producer, or finds where it went when it came before.
+    ///
+    /// # Errors
+    /// `node` does not lead; the sequence number or epoch of an idempotent producer does not fit.
+    pub(crate) fn append(&self, node: i32, batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
+        let appended = {
+            let inner = &mut *lock(&self.inner);
+            inner.leadership.check_leader(node).map_err(not_leader)?;
+            let before = batch.sequence.map(|sequence| inner.producers.check(sequence)).transpose()?;
+            if let Some(before) = before.flatten() {
+                return Ok(before);
+            }
+            let (kind, sequence) = (batch.kind, batch.sequence);
+            let appended = inner.put(batch, now_ms)?;
+            if let Some(sequence) = sequence {
+                inner.producers.appended(sequence, appended);
+                if kind == BatchKind::Transactional {
+                    inner.transactions.wrote(sequence.producer_id, appended.base_offset);
+                }
+            }
+            appended
+        };
+        self.wake();
+        Ok(appended)
+    }
+
+    /// Appends a batch of records that the broker made by itself, such as those of coordinators.
+    ///
+    /// # Errors
+    /// `node` does not lead.
+    pub(crate) fn append_own(&self, node: i32, batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
+        let appended = {
+            let inner = &mut *lock(&self.inner);
+            inner.leadership.check_leader(node).map_err(not_leader)?;
+            let (kind, producer_id) = (batch.kind, batch.sequence.map(|sequence| sequence.producer_id));
+            let appended = inner.put(batch, now_ms)?;
+            if let (BatchKind::Transactional, Some(producer_id)) = (kind, producer_id) {
+                inner.transactions.wrote(producer_id, appended.base_offset);
+            }
+            appended
+        };
+        self.wake();
+        Ok(appended)
+    }
+
+    /// Ends the transaction of a producer here, with a marker in the log.
+    ///
+    /// # Errors
+    /// `node` does not lead.
+    pub(crate) fn end_transaction(
+        &self,
+        node: i32,
+        (producer_id, epoch): (i64, i16),
+        coordinator_epoch: i32,
+        committed: bool,
+        now_ms: i64,
+    ) -> Result<Appended, Refusal> {
+        let marker =
+            if committed { Control::Commit { coordinator_epoch } } else { Control::Abort { coordinator_epoch } };
+        let record = Record { timestamp: now_ms, ..marker.to_record() };
+        let batch = own::marker(producer_id, epoch, &record)
+            .map_err(|error| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, error.to_string()))?;
+        let appended = {
+            let inner = &mut *lock(&self.inner);
+            inner.leadership.check_leader(node).map_err(not_leader)?;
+            let appended = inner.put(batch, now_ms)?;
+            inner.transactions.ended(producer_id, appended.base_offset, committed);
+            appended
+        };
+        self.wake();
+        Ok(appended)
+    }
+
+    /// Looks at the log.
+    pub(crate) fn with_log<T>(&self, look: impl FnOnce(&Log) -> T) -> T {
+        look(&lock(&self.inner).log)
+    }
+
+    /// Looks at everything, or changes it. Whoever changes what readers see calls [`wake`](Self::wake) afterwards.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+        act(&mut lock(&self.inner))
+    }
+
+    /// Who leads, as of now.
+    pub(crate) fn leadership(&self) -> Leadership {
+        lock(&self.inner).leadership.clone()
+    }
+
+    /// Changes who leads. When the epoch grows, the log notes where it began, and all who wait look again.
+    pub(crate) fn elect<T>(&self, change: impl FnOnce(&mut Leadership) -> T) -> T {
+        let (result, changed) = {
+            let inner = &mut *lock(&self.inner);
+            let before = inner.leadership.epoch;
+            let result = change(&mut inner.leadership);
+            let epoch = inner.leadership.epoch;
+            if epoch != before {
+                inner.log.begin_epoch(epoch);
+            }
+            (result, epoch != before)
+        };
+        if changed {
+            self.wake();
+        }
+        result
+    }
+
+    /// From now on until it is dropped, `waiter` gets `number` when the partition changes.
+    pub(crate) fn watch(&self, waiter: &Arc<Waiter>, number: usize) {
+        let mut watches = lock(&self.watches);
+        if watches.list.len() >= watches.prune_at {
+            watches.list.retain(|(waiter, _)| waiter.strong_count() > 0);
+            watches.prune_at = 2 * watches.list.len() + 8;
+        }
+        watches.list.push((Arc::downgrade(waiter), number));
+    }
+
+    /// Makes everybody who waits look again.
+    pub(crate) fn wake(&self) {
+        lock(&self.watches).list.retain(|(waiter, number)| {
+            waiter.upgrade().is_some_and(|waiter| {
+                waiter.changed(*number);
+                true
+            })
+        });
+    }
+}
+
+fn not_leader(code: ErrorCode) -> Refusal {
+    Refusal::new(code, "This node does not lead the partition.")
+}
+
+#[cfg(test)]
+impl Default for Partition {
+    /// Node 1 leads and is the only replica.
+    fn default() -> Self {
+        Self::new(Leadership::new(vec![1], |_| true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_waiter_learns_which_partitions_changed() {
+        let partitions = [Partition::default(), Partition::default(), Partition::default()];
+        let waiter = Arc::new(Waiter::default());
+        partitions.iter().enumerate().for_each(|(number, partition)| partition.watch(&waiter, number));
+        partitions[2].wake();
+        partitions[0].wake();
+        partitions[2].wake();
+        assert_eq!(waiter.news().await, BTreeSet::from([0, 2]));
+        partitions[1].wake();
+        assert_eq!(waiter.news().await, BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn those_who_are_gone_are_forgotten() {
+        let partition = Partition::default();
+        for _ in 0..10_000 {
+            partition.watch(&Arc::new(Waiter::default()), 0);
+            assert!(lock(&partition.watches).list.len() < 32);
+        }
+        partition.wake();
+        assert!(lock(&partition.watches).list.is_empty());
+    }
+}

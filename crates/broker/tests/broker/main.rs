@@ -1,0 +1,7 @@
+//! The broker and its cluster over sockets.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod client;
+mod cluster;
+mod sockets;
