@@ -426,12 +426,17 @@ impl Reader {
     }
 
     #[inline(never)]
+    fn array_count(&mut self, flexible: bool, memory: usize) -> Result<Option<usize>> {
+        self.count(flexible, memory)
+    }
+
+    #[inline(never)]
     fn some_array<T: Default>(
         &mut self,
         flexible: bool,
         mut read: impl FnMut(&mut Self) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
-        let Some(count) = self.count(flexible, size_of::<T>())? else {
+        let Some(count) = self.array_count(flexible, size_of::<T>())? else {
             return Ok(None);
         };
         let mut array = Vec::with_capacity(count);
@@ -471,12 +476,19 @@ impl Reader {
     /// case the value is kept as unknown. As in Kafka the size that the peer states for a known tag is not looked at.
     #[inline]
     pub fn tags(&mut self, mut known: impl FnMut(&mut Self, u32) -> Result<bool>) -> Result<UnknownTags> {
+        if self.buf[self.pos..].first() == Some(&0) {
+            self.pos += 1;
+            return Ok(UnknownTags::default());
+        }
+        self.some_tags(&mut known)
+    }
+
+    /// Compiled once for all structs: few messages have tagged fields in them.
+    #[inline(never)]
+    fn some_tags(&mut self, known: &mut dyn FnMut(&mut Self, u32) -> Result<bool>) -> Result<UnknownTags> {
         let start = self.pos;
         let count = self.uvarint()?;
         let mut unknown = UnknownTags::default();
-        if count == 0 {
-            return Ok(unknown);
-        }
         if count as usize > self.remaining() {
             let message = format!("{}, but {} left", counted(count, "tagged field"), counted(self.remaining(), "byte"));
             return Err(Error::malformed(start, message));
@@ -508,13 +520,7 @@ impl Reader {
             self.pos += 1;
             return Ok(UnknownTags::default());
         }
-        self.some_unknown_tags()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn some_unknown_tags(&mut self) -> Result<UnknownTags> {
-        self.tags(|_, _| Ok(false))
+        self.some_tags(&mut |_, _| Ok(false))
     }
 }
 

@@ -328,13 +328,19 @@ impl Writer {
     ) -> Result<()> {
         self.count(array.len(), flexible)?;
         let start = self.buf.len();
-        for (index, element) in array.iter().enumerate() {
+        let mut index = 0;
+        #[expect(
+            clippy::explicit_counter_loop,
+            reason = "compiled for each type of element, a third less than `enumerate`"
+        )]
+        for element in array {
             if index == 1 {
                 self.foresee(self.buf.len() - start, array.len() - 1);
             }
             if let Err(error) = write(self, element) {
                 return Err(error.within_index(index));
             }
+            index += 1;
         }
         Ok(())
     }
@@ -396,13 +402,17 @@ impl Writer {
         Err(Error::new(ErrorKind::UnsupportedVersion, "tagged fields cannot be written: the version is not flexible"))
     }
 
-    /// Writes a tag's value behind its size. The size is known afterwards only; one byte is set aside for it, which is
-    /// enough for nearly every tagged field, and the value moves when it is not.
-    fn sized(&mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    /// Begins a tag's value, the size of which is known afterwards only; one byte is set aside for it, which is enough
+    /// for nearly every tagged field, and the value moves when it is not.
+    fn begin_sized(&mut self) -> Open {
         let keep_from = std::mem::replace(&mut self.keep_from, usize::MAX);
         let start = self.buf.len();
         self.buf.push(0);
-        write(self)?;
+        Open { start, keep_from }
+    }
+
+    #[inline(never)]
+    fn end_sized(&mut self, Open { start, keep_from }: Open) {
         self.keep_from = keep_from;
         let size = self.buf.len() - start - 1;
         if size < 0x80 {
@@ -412,8 +422,14 @@ impl Writer {
             varint::write_u32(&mut prefix, size as u32);
             self.buf.splice(start..=start, prefix);
         }
-        Ok(())
     }
+}
+
+/// A value that has begun behind the byte for its size.
+struct Open {
+    start: usize,
+    /// What the writer kept apart before.
+    keep_from: usize,
 }
 
 #[cold]
@@ -439,17 +455,27 @@ impl TagWriter<'_> {
     ///
     /// # Errors
     /// What the value gives; unknown tags that are not ascending, or that have the number of a known one.
+    #[inline]
     pub fn field(&mut self, tag: u32, present: bool, write: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
+        if let Some(sized) = self.begin(tag, present)? {
+            write(self.writer)?;
+            self.writer.end_sized(sized);
+        }
+        Ok(())
+    }
+
+    /// All of a field that does not depend on its type.
+    #[inline(never)]
+    fn begin(&mut self, tag: u32, present: bool) -> Result<Option<Open>> {
         self.unknown_below(tag)?;
         if self.unknown.first().is_some_and(|unknown| unknown.tag == tag) {
             return Err(Error::invalid(format!("tag {tag} is kept as unknown, but the message defines it")));
         }
         self.last = Some(tag);
-        if present {
+        Ok(present.then(|| {
             self.writer.uvarint(tag);
-            self.writer.sized(write)?;
-        }
-        Ok(())
+            self.writer.begin_sized()
+        }))
     }
 
     fn unknown_below(&mut self, end: u32) -> Result<()> {

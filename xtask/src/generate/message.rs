@@ -51,6 +51,10 @@ fn write_module(out: &mut String, spec: &Spec, message: &MessageSpec) {
     out.push_str("}\n");
 }
 
+/// In a release build the codec of a message is compiled by the crates that use it and by no other, so that a program pays
+/// for its own messages only. Other builds, which are made again and again, have all of them compiled once.
+const ON_DEMAND: &str = "        #[cfg_attr(not(debug_assertions), inline)]\n";
+
 /// Whether a struct ends with a section of tagged fields.
 #[derive(Clone, Copy, PartialEq)]
 enum Tags {
@@ -227,7 +231,9 @@ fn read(out: &mut String, message: &MessageSpec, structure: &StructSpec, fields:
     }
     let r = if body.contains("r.") || body.contains("(r,") { "r" } else { "_r" };
     let v = version_name(message, structure, &body);
-    if structure.name != message.name {
+    if structure.name == message.name {
+        out.push_str(ON_DEMAND);
+    } else {
         // Built where it will stay: an element that is first built elsewhere and then moved into its array costs a third
         // more.
         out.push_str("        #[inline(always)]\n");
@@ -322,9 +328,7 @@ fn write(out: &mut String, message: &MessageSpec, structure: &StructSpec, fields
     }
     let v = version_name(message, structure, &body);
     let w = if body.contains("w.") || body.contains("w, v") { "w" } else { "_w" };
-    if structure.name != message.name {
-        out.push_str("        #[inline(always)]\n");
-    }
+    out.push_str(if structure.name == message.name { ON_DEMAND } else { "        #[inline(always)]\n" });
     writeln!(out, "        fn write(&self, {w}: &mut Writer, {v}: i16) -> Result<()> {{").ok();
     let_flex(out, message, structure, &body);
     out.push_str(&body);

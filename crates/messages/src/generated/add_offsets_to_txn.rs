@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for AddOffsetsToTxnRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
@@ -31,6 +32,7 @@ pub mod request {
             Ok(Self { transactional_id, producer_id, producer_epoch, group_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
@@ -68,6 +70,7 @@ pub mod response {
     }
 
     impl Struct for AddOffsetsToTxnResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
@@ -75,6 +78,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.throttle_time_ms, self.error_code));

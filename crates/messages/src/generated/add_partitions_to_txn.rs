@@ -24,6 +24,7 @@ pub mod request {
     }
 
     impl Struct for AddPartitionsToTxnRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactions = if v >= 4 { r.array(true, |r| AddPartitionsToTxnTransaction::read(r, v)).at("transactions")? } else { Vec::new() };
@@ -35,6 +36,7 @@ pub mod request {
             Ok(Self { transactions, v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, v3_and_below_topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v >= 4 { w.array(&self.transactions, true, |w, value| value.write(w, v)).at("transactions")?; } else if !self.transactions.is_empty() { return Err(Error::absent(v).within("transactions")); }
@@ -144,6 +146,7 @@ pub mod response {
     }
 
     impl Struct for AddPartitionsToTxnResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -154,6 +157,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, results_by_transaction, results_by_topic_v3_and_below, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.i32(self.throttle_time_ms);

@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for AddRaftVoterRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
             let (timeout_ms, voter_id, voter_directory_id) = r.fixed(["timeoutMs", "voterId", "voterDirectoryId"])?;
@@ -49,6 +50,7 @@ pub mod request {
             Ok(Self { cluster_id, timeout_ms, voter_id, voter_directory_id, listeners, ack_when_committed, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
             w.fixed((self.timeout_ms, self.voter_id, self.voter_directory_id));
@@ -131,6 +133,7 @@ pub mod response {
     }
 
     impl Struct for AddRaftVoterResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -138,6 +141,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -28,12 +28,14 @@ pub mod request {
     }
 
     impl Struct for AllocateProducerIdsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -72,12 +74,14 @@ pub mod response {
     }
 
     impl Struct for AllocateProducerIdsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code, producer_id_start, producer_id_len) = r.fixed(["throttleTimeMs", "errorCode", "producerIdStart", "producerIdLen"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len));
             w.unknown_tags(&self.unknown_tagged_fields, true)

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for AlterClientQuotasRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let entries = r.array(flex, |r| EntryData::read(r, v)).at("entries")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { entries, validate_only, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.entries, flex, |w, value| value.write(w, v)).at("entries")?;
@@ -164,6 +166,7 @@ pub mod response {
     }
 
     impl Struct for AlterClientQuotasResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -172,6 +175,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, entries, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i32(self.throttle_time_ms);

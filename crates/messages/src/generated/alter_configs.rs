@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for AlterConfigsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let resources = r.array(flex, |r| AlterConfigsResource::read(r, v)).at("resources")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { resources, validate_only, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.resources, flex, |w, value| value.write(w, v)).at("resources")?;
@@ -136,6 +138,7 @@ pub mod response {
     }
 
     impl Struct for AlterConfigsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -144,6 +147,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, responses, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

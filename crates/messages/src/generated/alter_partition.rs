@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for AlterPartitionRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
@@ -38,6 +39,7 @@ pub mod request {
             Ok(Self { broker_id, broker_epoch, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -185,6 +187,7 @@ pub mod response {
     }
 
     impl Struct for AlterPartitionResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
@@ -192,6 +195,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;

@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for AlterPartitionReassignmentsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let timeout_ms = r.i32().at("timeoutMs")?;
             let allow_replication_factor_change = if v >= 1 { r.bool().at("allowReplicationFactorChange")? } else { true };
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { timeout_ms, allow_replication_factor_change, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.timeout_ms);
             if v >= 1 { w.bool(self.allow_replication_factor_change); } else if !self.allow_replication_factor_change { return Err(Error::absent(v).within("allowReplicationFactorChange")); }
@@ -150,6 +152,7 @@ pub mod response {
     }
 
     impl Struct for AlterPartitionReassignmentsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let allow_replication_factor_change = if v >= 1 { r.bool().at("allowReplicationFactorChange")? } else { true };
@@ -160,6 +163,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, allow_replication_factor_change, error_code, error_message, responses, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             if v >= 1 { w.bool(self.allow_replication_factor_change); }

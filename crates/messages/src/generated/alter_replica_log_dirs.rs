@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for AlterReplicaLogDirsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let dirs = r.array(flex, |r| AlterReplicaLogDir::read(r, v)).at("dirs")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { dirs, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.dirs, flex, |w, value| value.write(w, v)).at("dirs")?;
@@ -118,6 +120,7 @@ pub mod response {
     }
 
     impl Struct for AlterReplicaLogDirsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -126,6 +129,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for AlterShareGroupOffsetsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let topics = r.array(true, |r| AlterShareGroupOffsetsRequestTopic::read(r, v)).at("topics")?;
@@ -25,6 +26,7 @@ pub mod request {
             Ok(Self { group_id, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -118,6 +120,7 @@ pub mod response {
     }
 
     impl Struct for AlterShareGroupOffsetsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -126,6 +129,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, responses, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for AlterUserScramCredentialsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let deletions = r.array(true, |r| ScramCredentialDeletion::read(r, v)).at("deletions")?;
             let upsertions = r.array(true, |r| ScramCredentialUpsertion::read(r, v)).at("upsertions")?;
@@ -25,6 +26,7 @@ pub mod request {
             Ok(Self { deletions, upsertions, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.deletions, true, |w, value| value.write(w, v)).at("deletions")?;
             w.array(&self.upsertions, true, |w, value| value.write(w, v)).at("upsertions")?;
@@ -126,6 +128,7 @@ pub mod response {
     }
 
     impl Struct for AlterUserScramCredentialsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let results = r.array(true, |r| AlterUserScramCredentialsResult::read(r, v)).at("results")?;
@@ -133,6 +136,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.results, true, |w, value| value.write(w, v)).at("results")?;

@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for ApiVersionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let client_software_name = if v >= 3 { r.string(true).at("clientSoftwareName")? } else { ByteString::new() };
@@ -44,6 +45,7 @@ pub mod request {
             Ok(Self { client_software_name, client_software_version, cluster_id, node_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v >= 3 { w.string(&self.client_software_name, true).at("clientSoftwareName")?; }
@@ -107,6 +109,7 @@ pub mod response {
     }
 
     impl Struct for ApiVersionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -129,6 +132,7 @@ pub mod response {
             Ok(Self { error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch, finalized_features, zk_migration_ready, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.i16(self.error_code.0);

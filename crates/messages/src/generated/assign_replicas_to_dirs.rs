@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for AssignReplicasToDirsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let directories = r.array(true, |r| DirectoryData::read(r, v)).at("directories")?;
@@ -38,6 +39,7 @@ pub mod request {
             Ok(Self { broker_id, broker_epoch, directories, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             w.array(&self.directories, true, |w, value| value.write(w, v)).at("directories")?;
@@ -155,6 +157,7 @@ pub mod response {
     }
 
     impl Struct for AssignReplicasToDirsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let directories = r.array(true, |r| DirectoryData::read(r, v)).at("directories")?;
@@ -162,6 +165,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, directories, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.directories, true, |w, value| value.write(w, v)).at("directories")?;

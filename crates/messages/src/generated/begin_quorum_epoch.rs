@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for BeginQuorumEpochRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let cluster_id = r.nullable_string(flex).at("clusterId")?;
@@ -44,6 +45,7 @@ pub mod request {
             Ok(Self { cluster_id, voter_id, topics, leader_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.nullable_string(self.cluster_id.as_deref(), flex).at("clusterId")?;
@@ -182,6 +184,7 @@ pub mod response {
     }
 
     impl Struct for BeginQuorumEpochResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -197,6 +200,7 @@ pub mod response {
             Ok(Self { error_code, topics, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i16(self.error_code.0);

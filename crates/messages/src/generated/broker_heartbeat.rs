@@ -43,6 +43,7 @@ pub mod request {
     }
 
     impl Struct for BrokerHeartbeatRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down) = r.fixed(["brokerId", "brokerEpoch", "currentMetadataOffset", "wantFence", "wantShutDown"])?;
             let mut offline_log_dirs = Vec::new();
@@ -60,6 +61,7 @@ pub mod request {
             Ok(Self { broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, offline_log_dirs, cordoned_log_dirs, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence, self.want_shut_down));
             if v < 1 && !self.offline_log_dirs.is_empty() { return Err(Error::absent(v).within("offlineLogDirs")); }
@@ -120,12 +122,14 @@ pub mod response {
     }
 
     impl Struct for BrokerHeartbeatResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down) = r.fixed(["throttleTimeMs", "errorCode", "isCaughtUp", "isFenced", "shouldShutDown"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced, self.should_shut_down));
             w.unknown_tags(&self.unknown_tagged_fields, true)

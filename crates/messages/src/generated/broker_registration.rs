@@ -49,6 +49,7 @@ pub mod request {
     }
 
     impl Struct for BrokerRegistrationRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let broker_id = r.i32().at("brokerId")?;
             let cluster_id = r.string(true).at("clusterId")?;
@@ -63,6 +64,7 @@ pub mod request {
             Ok(Self { broker_id, cluster_id, incarnation_id, listeners, features, rack, is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.broker_id);
             w.string(&self.cluster_id, true).at("clusterId")?;
@@ -182,12 +184,14 @@ pub mod response {
     }
 
     impl Struct for BrokerRegistrationResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code, broker_epoch) = r.fixed(["throttleTimeMs", "errorCode", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, broker_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)

@@ -16,12 +16,14 @@ pub mod consumer_protocol_assignment {
     }
 
     impl Struct for ConsumerProtocolAssignment {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let assigned_partitions = r.array(false, |r| TopicPartition::read(r, v)).at("assignedPartitions")?;
             let user_data = r.nullable_bytes(false).at("userData")?;
             Ok(Self { assigned_partitions, user_data })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.assigned_partitions, false, |w, value| value.write(w, v)).at("assignedPartitions")?;
             w.nullable_bytes(self.user_data.as_ref(), false).at("userData")?;
@@ -93,6 +95,7 @@ pub mod consumer_protocol_subscription {
     }
 
     impl Struct for ConsumerProtocolSubscription {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(false, |r| r.string(false)).at("topics")?;
             let user_data = r.nullable_bytes(false).at("userData")?;
@@ -102,6 +105,7 @@ pub mod consumer_protocol_subscription {
             Ok(Self { topics, user_data, owned_partitions, generation_id, rack_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, false, |w, value| w.string(value, false)).at("topics")?;
             w.nullable_bytes(self.user_data.as_ref(), false).at("userData")?;

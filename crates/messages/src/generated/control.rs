@@ -14,11 +14,13 @@ pub mod control_record_type_schema {
     }
 
     impl Struct for ControlRecordTypeSchema {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let r#type = r.i16().at("type")?;
             Ok(Self { r#type })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i16(self.r#type);
             Ok(())
@@ -44,11 +46,13 @@ pub mod end_txn_marker {
     }
 
     impl Struct for EndTxnMarker {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let coordinator_epoch = r.i32().at("coordinatorEpoch")?;
             Ok(Self { coordinator_epoch })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.coordinator_epoch);
             Ok(())
@@ -78,12 +82,14 @@ pub mod kraft_version_record {
     }
 
     impl Struct for KRaftVersionRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (version, kraft_version) = r.fixed(["version", "kRaftVersion"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { version, kraft_version, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.version, self.kraft_version));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -117,6 +123,7 @@ pub mod leader_change_message {
     }
 
     impl Struct for LeaderChangeMessage {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (version, leader_id) = r.fixed(["version", "leaderId"])?;
             let voters = r.array(true, |r| Voter::read(r, v)).at("voters")?;
@@ -125,6 +132,7 @@ pub mod leader_change_message {
             Ok(Self { version, leader_id, voters, granting_voters, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.version, self.leader_id));
             w.array(&self.voters, true, |w, value| value.write(w, v)).at("voters")?;
@@ -182,12 +190,14 @@ pub mod snapshot_footer_record {
     }
 
     impl Struct for SnapshotFooterRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let version = r.i16().at("version")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { version, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i16(self.version);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -217,12 +227,14 @@ pub mod snapshot_header_record {
     }
 
     impl Struct for SnapshotHeaderRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (version, last_contained_log_timestamp) = r.fixed(["version", "lastContainedLogTimestamp"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { version, last_contained_log_timestamp, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.version, self.last_contained_log_timestamp));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -252,6 +264,7 @@ pub mod voters_record {
     }
 
     impl Struct for VotersRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let version = r.i16().at("version")?;
             let voters = r.array(true, |r| Voter::read(r, v)).at("voters")?;
@@ -259,6 +272,7 @@ pub mod voters_record {
             Ok(Self { version, voters, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.version);
             w.array(&self.voters, true, |w, value| value.write(w, v)).at("voters")?;

@@ -28,6 +28,7 @@ pub mod request {
     }
 
     impl Struct for ControlledShutdownRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let broker_id = r.i32().at("brokerId")?;
@@ -36,6 +37,7 @@ pub mod request {
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.i32(self.broker_id);
@@ -72,6 +74,7 @@ pub mod response {
     }
 
     impl Struct for ControlledShutdownResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -80,6 +83,7 @@ pub mod response {
             Ok(Self { error_code, remaining_partitions, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.i16(self.error_code.0);

@@ -24,6 +24,7 @@ pub mod request {
     }
 
     impl Struct for ControllerRegistrationRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (controller_id, incarnation_id, zk_migration_ready) = r.fixed(["controllerId", "incarnationId", "zkMigrationReady"])?;
             let listeners = r.array(true, |r| Listener::read(r, v)).at("listeners")?;
@@ -32,6 +33,7 @@ pub mod request {
             Ok(Self { controller_id, incarnation_id, zk_migration_ready, listeners, features, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.controller_id, self.incarnation_id, self.zk_migration_ready));
             w.array(&self.listeners, true, |w, value| value.write(w, v)).at("listeners")?;
@@ -145,6 +147,7 @@ pub mod response {
     }
 
     impl Struct for ControllerRegistrationResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -152,6 +155,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

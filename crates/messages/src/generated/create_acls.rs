@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for CreateAclsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let creations = r.array(flex, |r| AclCreation::read(r, v)).at("creations")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { creations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.creations, flex, |w, value| value.write(w, v)).at("creations")?;
@@ -121,6 +123,7 @@ pub mod response {
     }
 
     impl Struct for CreateAclsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -129,6 +132,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

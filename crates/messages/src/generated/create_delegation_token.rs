@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for CreateDelegationTokenRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let owner_principal_type = if v >= 3 { r.nullable_string(true).at("ownerPrincipalType")? } else { Some(Default::default()) };
@@ -44,6 +45,7 @@ pub mod request {
             Ok(Self { owner_principal_type, owner_principal_name, renewers, max_lifetime_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             if v >= 3 { w.nullable_string(self.owner_principal_type.as_deref(), true).at("ownerPrincipalType")?; } else if self.owner_principal_type.as_ref().is_none_or(|value| !value.is_empty()) { return Err(Error::absent(v).within("ownerPrincipalType")); }
@@ -130,6 +132,7 @@ pub mod response {
     }
 
     impl Struct for CreateDelegationTokenResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -145,6 +148,7 @@ pub mod response {
             Ok(Self { error_code, principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id, hmac, throttle_time_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

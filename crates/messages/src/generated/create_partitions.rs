@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for CreatePartitionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topics = r.array(flex, |r| CreatePartitionsTopic::read(r, v)).at("topics")?;
@@ -28,6 +29,7 @@ pub mod request {
             Ok(Self { topics, timeout_ms, validate_only, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
@@ -135,6 +137,7 @@ pub mod response {
     }
 
     impl Struct for CreatePartitionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -143,6 +146,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

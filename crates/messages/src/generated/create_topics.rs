@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for CreateTopicsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let topics = r.array(flex, |r| CreatableTopic::read(r, v)).at("topics")?;
@@ -40,6 +41,7 @@ pub mod request {
             Ok(Self { topics, timeout_ms, validate_only, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
@@ -187,6 +189,7 @@ pub mod response {
     }
 
     impl Struct for CreateTopicsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let throttle_time_ms = if v >= 2 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -195,6 +198,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             if v >= 2 { w.i32(self.throttle_time_ms); }

@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for DeleteAclsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let filters = r.array(flex, |r| DeleteAclsFilter::read(r, v)).at("filters")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { filters, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.filters, flex, |w, value| value.write(w, v)).at("filters")?;
@@ -121,6 +123,7 @@ pub mod response {
     }
 
     impl Struct for DeleteAclsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -129,6 +132,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, filter_results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

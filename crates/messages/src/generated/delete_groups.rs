@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for DeleteGroupsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let groups_names = r.array(flex, |r| r.string(flex)).at("groupsNames")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { groups_names, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.groups_names, flex, |w, value| w.string(value, flex)).at("groupsNames")?;
@@ -58,6 +60,7 @@ pub mod response {
     }
 
     impl Struct for DeleteGroupsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -66,6 +69,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

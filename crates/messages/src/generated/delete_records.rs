@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for DeleteRecordsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topics = r.array(flex, |r| DeleteRecordsTopic::read(r, v)).at("topics")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { topics, timeout_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.array(&self.topics, flex, |w, value| value.write(w, v)).at("topics")?;
@@ -120,6 +122,7 @@ pub mod response {
     }
 
     impl Struct for DeleteRecordsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -128,6 +131,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

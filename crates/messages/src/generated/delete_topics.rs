@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for DeleteTopicsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let topics = if v >= 6 { r.array(true, |r| DeleteTopicState::read(r, v)).at("topics")? } else { Vec::new() };
@@ -29,6 +30,7 @@ pub mod request {
             Ok(Self { topics, topic_names, timeout_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 6 { w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?; } else if !self.topics.is_empty() { return Err(Error::absent(v).within("topics")); }
@@ -94,6 +96,7 @@ pub mod response {
     }
 
     impl Struct for DeleteTopicsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -102,6 +105,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, responses, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 1 { w.i32(self.throttle_time_ms); }

@@ -43,6 +43,7 @@ pub mod request {
     }
 
     impl Struct for DescribeAclsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let resource_type_filter = r.i8().at("resourceTypeFilter")?;
@@ -55,6 +56,7 @@ pub mod request {
             Ok(Self { resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i8(self.resource_type_filter);
@@ -111,6 +113,7 @@ pub mod response {
     }
 
     impl Struct for DescribeAclsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
@@ -120,6 +123,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, resources, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.throttle_time_ms, self.error_code));

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for DescribeClientQuotasRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let components = r.array(flex, |r| ComponentData::read(r, v)).at("components")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { components, strict, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.components, flex, |w, value| value.write(w, v)).at("components")?;
@@ -123,6 +125,7 @@ pub mod response {
     }
 
     impl Struct for DescribeClientQuotasResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
@@ -132,6 +135,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, entries, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.throttle_time_ms, self.error_code));

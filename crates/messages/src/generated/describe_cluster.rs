@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for DescribeClusterRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let include_cluster_authorized_operations = r.bool().at("includeClusterAuthorizedOperations")?;
             let endpoint_type = if v >= 1 { r.i8().at("endpointType")? } else { 1 };
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.bool(self.include_cluster_authorized_operations);
             if v >= 1 { w.i8(self.endpoint_type); } else if self.endpoint_type != 1 { return Err(Error::absent(v).within("endpointType")); }
@@ -103,6 +105,7 @@ pub mod response {
     }
 
     impl Struct for DescribeClusterResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -115,6 +118,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id, brokers, cluster_authorized_operations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

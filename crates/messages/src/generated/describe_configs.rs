@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for DescribeConfigsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let resources = r.array(flex, |r| DescribeConfigsResource::read(r, v)).at("resources")?;
@@ -29,6 +30,7 @@ pub mod request {
             Ok(Self { resources, include_synonyms, include_documentation, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.array(&self.resources, flex, |w, value| value.write(w, v)).at("resources")?;
@@ -111,6 +113,7 @@ pub mod response {
     }
 
     impl Struct for DescribeConfigsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -119,6 +122,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i32(self.throttle_time_ms);

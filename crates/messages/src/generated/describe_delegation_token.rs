@@ -25,6 +25,7 @@ pub mod request {
     }
 
     impl Struct for DescribeDelegationTokenRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let owners = r.nullable_array(flex, |r| DescribeDelegationTokenOwner::read(r, v)).at("owners")?;
@@ -32,6 +33,7 @@ pub mod request {
             Ok(Self { owners, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.nullable_array(self.owners.as_deref(), flex, |w, value| value.write(w, v)).at("owners")?;
@@ -99,6 +101,7 @@ pub mod response {
     }
 
     impl Struct for DescribeDelegationTokenResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -108,6 +111,7 @@ pub mod response {
             Ok(Self { error_code, tokens, throttle_time_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for DescribeGroupsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let groups = r.array(flex, |r| r.string(flex)).at("groups")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { groups, include_authorized_operations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             w.array(&self.groups, flex, |w, value| w.string(value, flex)).at("groups")?;
@@ -62,6 +64,7 @@ pub mod response {
     }
 
     impl Struct for DescribeGroupsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 5;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -70,6 +73,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 5;
             if v >= 1 { w.i32(self.throttle_time_ms); }

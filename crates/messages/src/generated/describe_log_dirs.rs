@@ -25,6 +25,7 @@ pub mod request {
     }
 
     impl Struct for DescribeLogDirsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let topics = r.nullable_array(flex, |r| DescribableLogDirTopic::read(r, v)).at("topics")?;
@@ -32,6 +33,7 @@ pub mod request {
             Ok(Self { topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.nullable_array(self.topics.as_deref(), flex, |w, value| value.write(w, v)).at("topics")?;
@@ -99,6 +101,7 @@ pub mod response {
     }
 
     impl Struct for DescribeLogDirsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -108,6 +111,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

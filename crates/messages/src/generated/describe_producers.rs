@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for DescribeProducersRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(true, |r| TopicRequest::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -84,6 +86,7 @@ pub mod response {
     }
 
     impl Struct for DescribeProducersResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let topics = r.array(true, |r| TopicResponse::read(r, v)).at("topics")?;
@@ -91,6 +94,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;

@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for DescribeQuorumRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -124,6 +126,7 @@ pub mod response {
     }
 
     impl Struct for DescribeQuorumResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let error_message = if v >= 2 { r.nullable_string(true).at("errorMessage")? } else { Some(Default::default()) };
@@ -133,6 +136,7 @@ pub mod response {
             Ok(Self { error_code, error_message, topics, nodes, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             if v >= 2 { w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?; }

@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for DescribeShareGroupOffsetsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let groups = r.array(true, |r| DescribeShareGroupOffsetsRequestGroup::read(r, v)).at("groups")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.groups, true, |w, value| value.write(w, v)).at("groups")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -122,6 +124,7 @@ pub mod response {
     }
 
     impl Struct for DescribeShareGroupOffsetsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let groups = r.array(true, |r| DescribeShareGroupOffsetsResponseGroup::read(r, v)).at("groups")?;
@@ -129,6 +132,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.groups, true, |w, value| value.write(w, v)).at("groups")?;

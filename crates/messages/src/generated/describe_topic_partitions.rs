@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for DescribeTopicPartitionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(true, |r| TopicRequest::read(r, v)).at("topics")?;
             let response_partition_limit = r.i32().at("responsePartitionLimit")?;
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { topics, response_partition_limit, cursor, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.i32(self.response_partition_limit);
@@ -129,6 +131,7 @@ pub mod response {
     }
 
     impl Struct for DescribeTopicPartitionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let topics = r.array(true, |r| DescribeTopicPartitionsResponseTopic::read(r, v)).at("topics")?;
@@ -137,6 +140,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, next_cursor, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;

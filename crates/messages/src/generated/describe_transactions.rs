@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for DescribeTransactionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let transactional_ids = r.array(true, |r| r.string(true)).at("transactionalIds")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { transactional_ids, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.transactional_ids, true, |w, value| w.string(value, true)).at("transactionalIds")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -56,6 +58,7 @@ pub mod response {
     }
 
     impl Struct for DescribeTransactionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let transaction_states = r.array(true, |r| TransactionState::read(r, v)).at("transactionStates")?;
@@ -63,6 +66,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, transaction_states, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.transaction_states, true, |w, value| value.write(w, v)).at("transactionStates")?;

@@ -25,12 +25,14 @@ pub mod request {
     }
 
     impl Struct for DescribeUserScramCredentialsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let users = r.nullable_array(true, |r| UserName::read(r, v)).at("users")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { users, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_array(self.users.as_deref(), true, |w, value| value.write(w, v)).at("users")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -105,6 +107,7 @@ pub mod response {
     }
 
     impl Struct for DescribeUserScramCredentialsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -113,6 +116,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

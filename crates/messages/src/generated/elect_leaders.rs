@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for ElectLeadersRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let election_type = if v >= 1 { r.i8().at("electionType")? } else { 0 };
@@ -40,6 +41,7 @@ pub mod request {
             Ok(Self { election_type, topic_partitions, timeout_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             if v >= 1 { w.i8(self.election_type); } else if self.election_type != 0 { return Err(Error::absent(v).within("electionType")); }
@@ -109,6 +111,7 @@ pub mod response {
     }
 
     impl Struct for ElectLeadersResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -118,6 +121,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, replica_election_results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.throttle_time_ms);

@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for EndTxnRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
@@ -30,6 +31,7 @@ pub mod request {
             Ok(Self { transactional_id, producer_id, producer_epoch, committed, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
@@ -82,6 +84,7 @@ pub mod response {
     }
 
     impl Struct for EndTxnResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
@@ -91,6 +94,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, producer_id, producer_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.fixed((self.throttle_time_ms, self.error_code));

@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for EnvelopeRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let request_data = r.bytes(true).at("requestData")?;
             let request_principal = r.nullable_bytes(true).at("requestPrincipal")?;
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { request_data, request_principal, client_host_address, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.bytes(&self.request_data, true).at("requestData")?;
             w.nullable_bytes(self.request_principal.as_ref(), true).at("requestPrincipal")?;
@@ -75,6 +77,7 @@ pub mod response {
     }
 
     impl Struct for EnvelopeResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let response_data = r.nullable_bytes(true).at("responseData")?;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -82,6 +85,7 @@ pub mod response {
             Ok(Self { response_data, error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.nullable_bytes(self.response_data.as_ref(), true).at("responseData")?;
             w.i16(self.error_code.0);

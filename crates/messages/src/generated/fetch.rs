@@ -58,6 +58,7 @@ pub mod request {
     }
 
     impl Struct for FetchRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let replica_id = if v <= 14 { r.i32().at("replicaId")? } else { -1 };
@@ -83,6 +84,7 @@ pub mod request {
             Ok(Self { cluster_id, replica_id, replica_state, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v <= 14 { w.i32(self.replica_id); } else if self.replica_id != -1 { return Err(Error::absent(v).within("replicaId")); }
@@ -326,6 +328,7 @@ pub mod response {
     }
 
     impl Struct for FetchResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 12;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -344,6 +347,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 12;
             if v >= 1 { w.i32(self.throttle_time_ms); }

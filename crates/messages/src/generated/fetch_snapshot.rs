@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for FetchSnapshotRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (replica_id, max_bytes) = r.fixed(["replicaId", "maxBytes"])?;
             let topics = r.array(true, |r| TopicSnapshot::read(r, v)).at("topics")?;
@@ -48,6 +49,7 @@ pub mod request {
             Ok(Self { cluster_id, replica_id, max_bytes, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.replica_id, self.max_bytes));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -191,6 +193,7 @@ pub mod response {
     }
 
     impl Struct for FetchSnapshotResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let topics = r.array(true, |r| TopicSnapshot::read(r, v)).at("topics")?;
@@ -206,6 +209,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, topics, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;

@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for FindCoordinatorRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let key = if v <= 3 { r.string(flex).at("key")? } else { ByteString::new() };
@@ -29,6 +30,7 @@ pub mod request {
             Ok(Self { key, key_type, coordinator_keys, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v <= 3 { w.string(&self.key, flex).at("key")?; } else if !self.key.is_empty() { return Err(Error::absent(v).within("key")); }
@@ -91,6 +93,7 @@ pub mod response {
     }
 
     impl Struct for FindCoordinatorResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -104,6 +107,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, node_id, host, port, coordinators, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v >= 1 { w.i32(self.throttle_time_ms); }

@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for GetTelemetrySubscriptionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let client_instance_id = r.uuid().at("clientInstanceId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { client_instance_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.client_instance_id);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -70,6 +72,7 @@ pub mod response {
     }
 
     impl Struct for GetTelemetrySubscriptionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code, client_instance_id, subscription_id) = r.fixed(["throttleTimeMs", "errorCode", "clientInstanceId", "subscriptionId"])?;
             let accepted_compression_types = r.array(true, Reader::i8).at("acceptedCompressionTypes")?;
@@ -79,6 +82,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, client_instance_id, subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id));
             w.array(&self.accepted_compression_types, true, |w, value| { w.i8(*value); Ok(()) }).at("acceptedCompressionTypes")?;

@@ -18,6 +18,7 @@ pub mod legacy_offset_commit_key {
     }
 
     impl Struct for LegacyOffsetCommitKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group = r.string(false).at("group")?;
             let topic = r.string(false).at("topic")?;
@@ -25,6 +26,7 @@ pub mod legacy_offset_commit_key {
             Ok(Self { group, topic, partition })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group, false).at("group")?;
             w.string(&self.topic, false).at("topic")?;
@@ -60,6 +62,7 @@ pub mod legacy_offset_commit_value {
     }
 
     impl Struct for LegacyOffsetCommitValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let offset = r.i64().at("offset")?;
             let metadata = r.string(false).at("metadata")?;
@@ -67,6 +70,7 @@ pub mod legacy_offset_commit_value {
             Ok(Self { offset, metadata, commit_timestamp })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i64(self.offset);
             w.string(&self.metadata, false).at("metadata")?;
@@ -102,6 +106,7 @@ pub mod offset_commit_key {
     }
 
     impl Struct for OffsetCommitKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group = r.string(false).at("group")?;
             let topic = r.string(false).at("topic")?;
@@ -109,6 +114,7 @@ pub mod offset_commit_key {
             Ok(Self { group, topic, partition })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group, false).at("group")?;
             w.string(&self.topic, false).at("topic")?;
@@ -166,6 +172,7 @@ pub mod offset_commit_value {
     }
 
     impl Struct for OffsetCommitValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let offset = r.i64().at("offset")?;
@@ -184,6 +191,7 @@ pub mod offset_commit_value {
             Ok(Self { offset, leader_epoch, metadata, commit_timestamp, expire_timestamp, topic_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i64(self.offset);
@@ -222,11 +230,13 @@ pub mod group_metadata_key {
     }
 
     impl Struct for GroupMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group = r.string(false).at("group")?;
             Ok(Self { group })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group, false).at("group")?;
             Ok(())
@@ -282,6 +292,7 @@ pub mod group_metadata_value {
     }
 
     impl Struct for GroupMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let protocol_type = r.string(flex).at("protocolType")?;
@@ -294,6 +305,7 @@ pub mod group_metadata_value {
             Ok(Self { protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.protocol_type, flex).at("protocolType")?;
@@ -399,11 +411,13 @@ pub mod consumer_group_metadata_key {
     }
 
     impl Struct for ConsumerGroupMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -437,6 +451,7 @@ pub mod consumer_group_metadata_value {
     }
 
     impl Struct for ConsumerGroupMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let epoch = r.i32().at("epoch")?;
             let mut metadata_hash = 0;
@@ -450,6 +465,7 @@ pub mod consumer_group_metadata_value {
             Ok(Self { epoch, metadata_hash, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.epoch);
             let tag_0 = self.metadata_hash != 0;
@@ -482,11 +498,13 @@ pub mod consumer_group_partition_metadata_key {
     }
 
     impl Struct for ConsumerGroupPartitionMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -518,12 +536,14 @@ pub mod consumer_group_partition_metadata_value {
     }
 
     impl Struct for ConsumerGroupPartitionMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(true, |r| TopicMetadata::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -619,12 +639,14 @@ pub mod consumer_group_member_metadata_key {
     }
 
     impl Struct for ConsumerGroupMemberMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -690,6 +712,7 @@ pub mod consumer_group_member_metadata_value {
     }
 
     impl Struct for ConsumerGroupMemberMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let instance_id = r.nullable_string(true).at("instanceId")?;
             let rack_id = r.nullable_string(true).at("rackId")?;
@@ -710,6 +733,7 @@ pub mod consumer_group_member_metadata_value {
             Ok(Self { instance_id, rack_id, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, rebalance_timeout_ms, server_assignor, classic_member_metadata, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.instance_id.as_deref(), true).at("instanceId")?;
             w.nullable_string(self.rack_id.as_deref(), true).at("rackId")?;
@@ -805,11 +829,13 @@ pub mod consumer_group_target_assignment_metadata_key {
     }
 
     impl Struct for ConsumerGroupTargetAssignmentMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -843,6 +869,7 @@ pub mod consumer_group_target_assignment_metadata_value {
     }
 
     impl Struct for ConsumerGroupTargetAssignmentMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let assignment_epoch = r.i32().at("assignmentEpoch")?;
             let mut assignment_timestamp = 0;
@@ -856,6 +883,7 @@ pub mod consumer_group_target_assignment_metadata_value {
             Ok(Self { assignment_epoch, assignment_timestamp, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.assignment_epoch);
             let tag_0 = self.assignment_timestamp != 0;
@@ -890,12 +918,14 @@ pub mod consumer_group_target_assignment_member_key {
     }
 
     impl Struct for ConsumerGroupTargetAssignmentMemberKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -928,12 +958,14 @@ pub mod consumer_group_target_assignment_member_value {
     }
 
     impl Struct for ConsumerGroupTargetAssignmentMemberValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_partitions = r.array(true, |r| TopicPartition::read(r, v)).at("topicPartitions")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_partitions, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topic_partitions, true, |w, value| value.write(w, v)).at("topicPartitions")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -993,12 +1025,14 @@ pub mod consumer_group_current_member_assignment_key {
     }
 
     impl Struct for ConsumerGroupCurrentMemberAssignmentKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -1039,6 +1073,7 @@ pub mod consumer_group_current_member_assignment_value {
     }
 
     impl Struct for ConsumerGroupCurrentMemberAssignmentValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let assigned_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("assignedPartitions")?;
@@ -1047,6 +1082,7 @@ pub mod consumer_group_current_member_assignment_value {
             Ok(Self { member_epoch, previous_member_epoch, state, assigned_partitions, partitions_pending_revocation, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.assigned_partitions, true, |w, value| value.write(w, v)).at("assignedPartitions")?;
@@ -1129,11 +1165,13 @@ pub mod share_group_partition_metadata_key {
     }
 
     impl Struct for ShareGroupPartitionMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -1165,12 +1203,14 @@ pub mod share_group_partition_metadata_value {
     }
 
     impl Struct for ShareGroupPartitionMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topics = r.array(true, |r| TopicMetadata::read(r, v)).at("topics")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1266,12 +1306,14 @@ pub mod share_group_member_metadata_key {
     }
 
     impl Struct for ShareGroupMemberMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -1322,6 +1364,7 @@ pub mod share_group_member_metadata_value {
     }
 
     impl Struct for ShareGroupMemberMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let rack_id = r.nullable_string(true).at("rackId")?;
             let client_id = r.string(true).at("clientId")?;
@@ -1331,6 +1374,7 @@ pub mod share_group_member_metadata_value {
             Ok(Self { rack_id, client_id, client_host, subscribed_topic_names, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.nullable_string(self.rack_id.as_deref(), true).at("rackId")?;
             w.string(&self.client_id, true).at("clientId")?;
@@ -1363,11 +1407,13 @@ pub mod share_group_metadata_key {
     }
 
     impl Struct for ShareGroupMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -1401,12 +1447,14 @@ pub mod share_group_metadata_value {
     }
 
     impl Struct for ShareGroupMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (epoch, metadata_hash) = r.fixed(["epoch", "metadataHash"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { epoch, metadata_hash, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.epoch, self.metadata_hash));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1436,11 +1484,13 @@ pub mod share_group_target_assignment_metadata_key {
     }
 
     impl Struct for ShareGroupTargetAssignmentMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -1474,6 +1524,7 @@ pub mod share_group_target_assignment_metadata_value {
     }
 
     impl Struct for ShareGroupTargetAssignmentMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let assignment_epoch = r.i32().at("assignmentEpoch")?;
             let mut assignment_timestamp = 0;
@@ -1487,6 +1538,7 @@ pub mod share_group_target_assignment_metadata_value {
             Ok(Self { assignment_epoch, assignment_timestamp, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.assignment_epoch);
             let tag_0 = self.assignment_timestamp != 0;
@@ -1521,12 +1573,14 @@ pub mod share_group_target_assignment_member_key {
     }
 
     impl Struct for ShareGroupTargetAssignmentMemberKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -1559,12 +1613,14 @@ pub mod share_group_target_assignment_member_value {
     }
 
     impl Struct for ShareGroupTargetAssignmentMemberValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_partitions = r.array(true, |r| TopicPartition::read(r, v)).at("topicPartitions")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_partitions, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.topic_partitions, true, |w, value| value.write(w, v)).at("topicPartitions")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1624,12 +1680,14 @@ pub mod share_group_current_member_assignment_key {
     }
 
     impl Struct for ShareGroupCurrentMemberAssignmentKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -1668,6 +1726,7 @@ pub mod share_group_current_member_assignment_value {
     }
 
     impl Struct for ShareGroupCurrentMemberAssignmentValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let assigned_partitions = r.array(true, |r| TopicPartitions::read(r, v)).at("assignedPartitions")?;
@@ -1675,6 +1734,7 @@ pub mod share_group_current_member_assignment_value {
             Ok(Self { member_epoch, previous_member_epoch, state, assigned_partitions, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.assigned_partitions, true, |w, value| value.write(w, v)).at("assignedPartitions")?;
@@ -1733,11 +1793,13 @@ pub mod share_group_state_partition_metadata_key {
     }
 
     impl Struct for ShareGroupStatePartitionMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -1773,6 +1835,7 @@ pub mod share_group_state_partition_metadata_value {
     }
 
     impl Struct for ShareGroupStatePartitionMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let initializing_topics = r.array(true, |r| TopicPartitionsInfo::read(r, v)).at("initializingTopics")?;
             let initialized_topics = r.array(true, |r| TopicPartitionsInfo::read(r, v)).at("initializedTopics")?;
@@ -1781,6 +1844,7 @@ pub mod share_group_state_partition_metadata_value {
             Ok(Self { initializing_topics, initialized_topics, deleting_topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.initializing_topics, true, |w, value| value.write(w, v)).at("initializingTopics")?;
             w.array(&self.initialized_topics, true, |w, value| value.write(w, v)).at("initializedTopics")?;
@@ -1874,12 +1938,14 @@ pub mod consumer_group_regular_expression_key {
     }
 
     impl Struct for ConsumerGroupRegularExpressionKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let regular_expression = r.string(false).at("regularExpression")?;
             Ok(Self { group_id, regular_expression })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.regular_expression, false).at("regularExpression")?;
@@ -1916,6 +1982,7 @@ pub mod consumer_group_regular_expression_value {
     }
 
     impl Struct for ConsumerGroupRegularExpressionValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topics = r.array(true, |r| r.string(true)).at("topics")?;
             let (version, timestamp) = r.fixed(["version", "timestamp"])?;
@@ -1923,6 +1990,7 @@ pub mod consumer_group_regular_expression_value {
             Ok(Self { topics, version, timestamp, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.topics, true, |w, value| w.string(value, true)).at("topics")?;
             w.fixed((self.version, self.timestamp));
@@ -1953,11 +2021,13 @@ pub mod streams_group_metadata_key {
     }
 
     impl Struct for StreamsGroupMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -2013,6 +2083,7 @@ pub mod streams_group_metadata_value {
     }
 
     impl Struct for StreamsGroupMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (epoch, metadata_hash) = r.fixed(["epoch", "metadataHash"])?;
             let mut validated_topology_epoch = -1;
@@ -2032,6 +2103,7 @@ pub mod streams_group_metadata_value {
             Ok(Self { epoch, metadata_hash, validated_topology_epoch, last_assignment_configs, stored_description_topology_epoch, failed_description_topology_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.epoch, self.metadata_hash));
             let tag_0 = self.validated_topology_epoch != -1;
@@ -2100,12 +2172,14 @@ pub mod streams_group_member_metadata_key {
     }
 
     impl Struct for StreamsGroupMemberMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -2171,6 +2245,7 @@ pub mod streams_group_member_metadata_value {
     }
 
     impl Struct for StreamsGroupMemberMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let instance_id = r.nullable_string(true).at("instanceId")?;
             let rack_id = r.nullable_string(true).at("rackId")?;
@@ -2184,6 +2259,7 @@ pub mod streams_group_member_metadata_value {
             Ok(Self { instance_id, rack_id, client_id, client_host, rebalance_timeout_ms, topology_epoch, process_id, user_endpoint, client_tags, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.instance_id.as_deref(), true).at("instanceId")?;
             w.nullable_string(self.rack_id.as_deref(), true).at("rackId")?;
@@ -2276,11 +2352,13 @@ pub mod streams_group_target_assignment_metadata_key {
     }
 
     impl Struct for StreamsGroupTargetAssignmentMetadataKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -2314,6 +2392,7 @@ pub mod streams_group_target_assignment_metadata_value {
     }
 
     impl Struct for StreamsGroupTargetAssignmentMetadataValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let assignment_epoch = r.i32().at("assignmentEpoch")?;
             let mut assignment_timestamp = 0;
@@ -2327,6 +2406,7 @@ pub mod streams_group_target_assignment_metadata_value {
             Ok(Self { assignment_epoch, assignment_timestamp, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.assignment_epoch);
             let tag_0 = self.assignment_timestamp != 0;
@@ -2361,12 +2441,14 @@ pub mod streams_group_target_assignment_member_key {
     }
 
     impl Struct for StreamsGroupTargetAssignmentMemberKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -2403,6 +2485,7 @@ pub mod streams_group_target_assignment_member_value {
     }
 
     impl Struct for StreamsGroupTargetAssignmentMemberValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let active_tasks = r.array(true, |r| TaskIds::read(r, v)).at("activeTasks")?;
             let standby_tasks = r.array(true, |r| TaskIds::read(r, v)).at("standbyTasks")?;
@@ -2411,6 +2494,7 @@ pub mod streams_group_target_assignment_member_value {
             Ok(Self { active_tasks, standby_tasks, warmup_tasks, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.active_tasks, true, |w, value| value.write(w, v)).at("activeTasks")?;
             w.array(&self.standby_tasks, true, |w, value| value.write(w, v)).at("standbyTasks")?;
@@ -2472,12 +2556,14 @@ pub mod streams_group_current_member_assignment_key {
     }
 
     impl Struct for StreamsGroupCurrentMemberAssignmentKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let member_id = r.string(false).at("memberId")?;
             Ok(Self { group_id, member_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.string(&self.member_id, false).at("memberId")?;
@@ -2526,6 +2612,7 @@ pub mod streams_group_current_member_assignment_value {
     }
 
     impl Struct for StreamsGroupCurrentMemberAssignmentValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (member_epoch, previous_member_epoch, state) = r.fixed(["memberEpoch", "previousMemberEpoch", "state"])?;
             let active_tasks = r.array(true, |r| TaskIds::read(r, v)).at("activeTasks")?;
@@ -2538,6 +2625,7 @@ pub mod streams_group_current_member_assignment_value {
             Ok(Self { member_epoch, previous_member_epoch, state, active_tasks, standby_tasks, warmup_tasks, active_tasks_pending_revocation, standby_tasks_pending_revocation, warmup_tasks_pending_revocation, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.member_epoch, self.previous_member_epoch, self.state));
             w.array(&self.active_tasks, true, |w, value| value.write(w, v)).at("activeTasks")?;
@@ -2624,11 +2712,13 @@ pub mod streams_group_topology_key {
     }
 
     impl Struct for StreamsGroupTopologyKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             Ok(Self { group_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             Ok(())
@@ -2662,6 +2752,7 @@ pub mod streams_group_topology_value {
     }
 
     impl Struct for StreamsGroupTopologyValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let epoch = r.i32().at("epoch")?;
             let subtopologies = r.array(true, |r| Subtopology::read(r, v)).at("subtopologies")?;
@@ -2669,6 +2760,7 @@ pub mod streams_group_topology_value {
             Ok(Self { epoch, subtopologies, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.epoch);
             w.array(&self.subtopologies, true, |w, value| value.write(w, v)).at("subtopologies")?;

@@ -34,6 +34,7 @@ pub mod request_header {
     }
 
     impl Struct for RequestHeader {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let (request_api_key, request_api_version, correlation_id) = r.fixed(["requestApiKey", "requestApiVersion", "correlationId"])?;
@@ -42,6 +43,7 @@ pub mod request_header {
             Ok(Self { request_api_key, request_api_version, correlation_id, client_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.request_api_key, self.request_api_version, self.correlation_id));
@@ -71,6 +73,7 @@ pub mod response_header {
     }
 
     impl Struct for ResponseHeader {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let correlation_id = r.i32().at("correlationId")?;
@@ -78,6 +81,7 @@ pub mod response_header {
             Ok(Self { correlation_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.i32(self.correlation_id);

@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for HeartbeatRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let group_id = r.string(flex).at("groupId")?;
@@ -32,6 +33,7 @@ pub mod request {
             Ok(Self { group_id, generation_id, member_id, group_instance_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.group_id, flex).at("groupId")?;
@@ -70,6 +72,7 @@ pub mod response {
     }
 
     impl Struct for HeartbeatResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -78,6 +81,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 1 { w.i32(self.throttle_time_ms); }

@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for InitProducerIdRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let transactional_id = r.nullable_string(flex).at("transactionalId")?;
@@ -52,6 +53,7 @@ pub mod request {
             Ok(Self { transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.nullable_string(self.transactional_id.as_deref(), flex).at("transactionalId")?;
@@ -114,6 +116,7 @@ pub mod response {
     }
 
     impl Struct for InitProducerIdResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let (throttle_time_ms, error_code, producer_id, producer_epoch) = r.fixed(["throttleTimeMs", "errorCode", "producerId", "producerEpoch"])?;
@@ -123,6 +126,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch));

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for JoinGroupRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let group_id = r.string(flex).at("groupId")?;
@@ -60,6 +61,7 @@ pub mod request {
             Ok(Self { group_id, session_timeout_ms, rebalance_timeout_ms, member_id, group_instance_id, protocol_type, protocols, reason, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.string(&self.group_id, flex).at("groupId")?;
@@ -163,6 +165,7 @@ pub mod response {
     }
 
     impl Struct for JoinGroupResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let throttle_time_ms = if v >= 2 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -177,6 +180,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader, skip_assignment, member_id, members, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v >= 2 { w.i32(self.throttle_time_ms); }

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for LeaderAndIsrRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let controller_id = r.i32().at("controllerId")?;
@@ -60,6 +61,7 @@ pub mod request {
             Ok(Self { controller_id, is_kraft_controller, controller_epoch, broker_epoch, r#type, ungrouped_partition_states, topic_states, live_leaders, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i32(self.controller_id);
@@ -236,6 +238,7 @@ pub mod response {
     }
 
     impl Struct for LeaderAndIsrResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -245,6 +248,7 @@ pub mod response {
             Ok(Self { error_code, partition_errors, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.i16(self.error_code.0);

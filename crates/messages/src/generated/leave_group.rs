@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for LeaveGroupRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let group_id = r.string(flex).at("groupId")?;
@@ -29,6 +30,7 @@ pub mod request {
             Ok(Self { group_id, member_id, members, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.group_id, flex).at("groupId")?;
@@ -102,6 +104,7 @@ pub mod response {
     }
 
     impl Struct for LeaveGroupResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -111,6 +114,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, members, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 1 { w.i32(self.throttle_time_ms); }

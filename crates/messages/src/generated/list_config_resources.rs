@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for ListConfigResourcesRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let resource_types = if v >= 1 { r.array(true, Reader::i8).at("resourceTypes")? } else { Vec::new() };
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { resource_types, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v >= 1 { w.array(&self.resource_types, true, |w, value| { w.i8(*value); Ok(()) }).at("resourceTypes")?; } else if !self.resource_types.is_empty() { return Err(Error::absent(v).within("resourceTypes")); }
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -58,6 +60,7 @@ pub mod response {
     }
 
     impl Struct for ListConfigResourcesResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let config_resources = r.array(true, |r| ConfigResource::read(r, v)).at("configResources")?;
@@ -65,6 +68,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, config_resources, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.config_resources, true, |w, value| value.write(w, v)).at("configResources")?;

@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for ListGroupsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let states_filter = if v >= 4 { r.array(true, |r| r.string(true)).at("statesFilter")? } else { Vec::new() };
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { states_filter, types_filter, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v >= 4 { w.array(&self.states_filter, true, |w, value| w.string(value, true)).at("statesFilter")?; } else if !self.states_filter.is_empty() { return Err(Error::absent(v).within("statesFilter")); }
@@ -64,6 +66,7 @@ pub mod response {
     }
 
     impl Struct for ListGroupsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -73,6 +76,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             if v >= 1 { w.i32(self.throttle_time_ms); }

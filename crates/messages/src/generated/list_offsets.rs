@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for ListOffsetsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let replica_id = r.i32().at("replicaId")?;
@@ -32,6 +33,7 @@ pub mod request {
             Ok(Self { replica_id, isolation_level, topics, timeout_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i32(self.replica_id);
@@ -150,6 +152,7 @@ pub mod response {
     }
 
     impl Struct for ListOffsetsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let throttle_time_ms = if v >= 2 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -158,6 +161,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v >= 2 { w.i32(self.throttle_time_ms); }

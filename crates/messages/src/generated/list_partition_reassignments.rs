@@ -28,6 +28,7 @@ pub mod request {
     }
 
     impl Struct for ListPartitionReassignmentsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let timeout_ms = r.i32().at("timeoutMs")?;
             let topics = r.nullable_array(true, |r| ListPartitionReassignmentsTopics::read(r, v)).at("topics")?;
@@ -35,6 +36,7 @@ pub mod request {
             Ok(Self { timeout_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.timeout_ms);
             w.nullable_array(self.topics.as_deref(), true, |w, value| value.write(w, v)).at("topics")?;
@@ -114,6 +116,7 @@ pub mod response {
     }
 
     impl Struct for ListPartitionReassignmentsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -122,6 +125,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for ListTransactionsRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let state_filters = r.array(true, |r| r.string(true)).at("stateFilters")?;
             let producer_id_filters = r.array(true, Reader::i64).at("producerIdFilters")?;
@@ -43,6 +44,7 @@ pub mod request {
             Ok(Self { state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.state_filters, true, |w, value| w.string(value, true)).at("stateFilters")?;
             w.array(&self.producer_id_filters, true, |w, value| { w.i64(*value); Ok(()) }).at("producerIdFilters")?;
@@ -84,6 +86,7 @@ pub mod response {
     }
 
     impl Struct for ListTransactionsResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let unknown_state_filters = r.array(true, |r| r.string(true)).at("unknownStateFilters")?;
@@ -92,6 +95,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, unknown_state_filters, transaction_states, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.array(&self.unknown_state_filters, true, |w, value| w.string(value, true)).at("unknownStateFilters")?;

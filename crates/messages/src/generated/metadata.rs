@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for MetadataRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let topics = (if v < 1 { r.array(flex, |r| MetadataRequestTopic::read(r, v)).map(Some) } else { r.nullable_array(flex, |r| MetadataRequestTopic::read(r, v)) }).at("topics")?;
@@ -44,6 +45,7 @@ pub mod request {
             Ok(Self { topics, allow_auto_topic_creation, include_cluster_authorized_operations, include_topic_authorized_operations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v < 1 && self.topics.is_none() { return Err(Error::null(v).within("topics")); }
@@ -149,6 +151,7 @@ pub mod response {
     }
 
     impl Struct for MetadataResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let throttle_time_ms = if v >= 3 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -162,6 +165,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, brokers, cluster_id, controller_id, topics, cluster_authorized_operations, error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v >= 3 { w.i32(self.throttle_time_ms); }
@@ -403,6 +407,7 @@ pub mod register_broker_record {
     }
 
     impl Struct for RegisterBrokerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let broker_id = r.i32().at("brokerId")?;
             let is_migrating_zk_broker = if v >= 2 { r.bool().at("isMigratingZkBroker")? } else { false };
@@ -427,6 +432,7 @@ pub mod register_broker_record {
             Ok(Self { broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, end_points, features, rack, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.broker_id);
             if v >= 2 { w.bool(self.is_migrating_zk_broker); } else if self.is_migrating_zk_broker { return Err(Error::absent(v).within("isMigratingZkBroker")); }
@@ -538,12 +544,14 @@ pub mod unregister_broker_record {
     }
 
     impl Struct for UnregisterBrokerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -577,6 +585,7 @@ pub mod topic_record {
     }
 
     impl Struct for TopicRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let topic_id = r.uuid().at("topicId")?;
@@ -584,6 +593,7 @@ pub mod topic_record {
             Ok(Self { name, topic_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.uuid(self.topic_id);
@@ -661,6 +671,7 @@ pub mod partition_record {
     }
 
     impl Struct for PartitionRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (partition_id, topic_id) = r.fixed(["partitionId", "topicId"])?;
             let replicas = r.int32s(true).at("replicas")?;
@@ -686,6 +697,7 @@ pub mod partition_record {
             Ok(Self { partition_id, topic_id, replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_id, self.topic_id));
             w.int32s(&self.replicas, true).at("replicas")?;
@@ -750,6 +762,7 @@ pub mod config_record {
     }
 
     impl Struct for ConfigRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let resource_type = r.i8().at("resourceType")?;
             let resource_name = r.string(true).at("resourceName")?;
@@ -759,6 +772,7 @@ pub mod config_record {
             Ok(Self { resource_type, resource_name, name, value, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i8(self.resource_type);
             w.string(&self.resource_name, true).at("resourceName")?;
@@ -832,6 +846,7 @@ pub mod partition_change_record {
     }
 
     impl Struct for PartitionChangeRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (partition_id, topic_id) = r.fixed(["partitionId", "topicId"])?;
             let mut isr = None;
@@ -864,6 +879,7 @@ pub mod partition_change_record {
             Ok(Self { partition_id, topic_id, isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.partition_id, self.topic_id));
             if v < 1 && self.directories.is_some() { return Err(Error::absent(v).within("directories")); }
@@ -944,6 +960,7 @@ pub mod access_control_record {
     }
 
     impl Struct for AccessControlRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let resource_type = r.i8().at("resourceType")?;
             let resource_name = r.nullable_string(true).at("resourceName")?;
@@ -955,6 +972,7 @@ pub mod access_control_record {
             Ok(Self { resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i8(self.resource_type);
             w.nullable_string(self.resource_name.as_deref(), true).at("resourceName")?;
@@ -993,12 +1011,14 @@ pub mod fence_broker_record {
     }
 
     impl Struct for FenceBrokerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (id, epoch) = r.fixed(["id", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.id, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1032,12 +1052,14 @@ pub mod unfence_broker_record {
     }
 
     impl Struct for UnfenceBrokerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (id, epoch) = r.fixed(["id", "epoch"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, epoch, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.id, self.epoch));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1069,12 +1091,14 @@ pub mod remove_topic_record {
     }
 
     impl Struct for RemoveTopicRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_id = r.uuid().at("topicId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.topic_id);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1118,6 +1142,7 @@ pub mod delegation_token_record {
     }
 
     impl Struct for DelegationTokenRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let owner = r.string(true).at("owner")?;
             let requester = r.string(true).at("requester")?;
@@ -1128,6 +1153,7 @@ pub mod delegation_token_record {
             Ok(Self { owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.owner, true).at("owner")?;
             w.string(&self.requester, true).at("requester")?;
@@ -1173,6 +1199,7 @@ pub mod user_scram_credential_record {
     }
 
     impl Struct for UserScramCredentialRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let mechanism = r.i8().at("mechanism")?;
@@ -1184,6 +1211,7 @@ pub mod user_scram_credential_record {
             Ok(Self { name, mechanism, salt, stored_key, server_key, iterations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i8(self.mechanism);
@@ -1222,6 +1250,7 @@ pub mod feature_level_record {
     }
 
     impl Struct for FeatureLevelRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let feature_level = r.i16().at("featureLevel")?;
@@ -1229,6 +1258,7 @@ pub mod feature_level_record {
             Ok(Self { name, feature_level, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i16(self.feature_level);
@@ -1267,6 +1297,7 @@ pub mod client_quota_record {
     }
 
     impl Struct for ClientQuotaRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let entity = r.array(true, |r| EntityData::read(r, v)).at("entity")?;
             let key = r.string(true).at("key")?;
@@ -1275,6 +1306,7 @@ pub mod client_quota_record {
             Ok(Self { entity, key, value, remove, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.entity, true, |w, value| value.write(w, v)).at("entity")?;
             w.string(&self.key, true).at("key")?;
@@ -1350,6 +1382,7 @@ pub mod quota_record {
     }
 
     impl Struct for QuotaRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let entity = r.array(false, |r| EntityData::read(r, v)).at("entity")?;
             let key = r.string(false).at("key")?;
@@ -1357,6 +1390,7 @@ pub mod quota_record {
             Ok(Self { entity, key, value, remove })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.entity, false, |w, value| value.write(w, v)).at("entity")?;
             w.string(&self.key, false).at("key")?;
@@ -1439,12 +1473,14 @@ pub mod producer_ids_record {
     }
 
     impl Struct for ProducerIdsRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (broker_id, broker_epoch, next_producer_id) = r.fixed(["brokerId", "brokerEpoch", "nextProducerId"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, broker_epoch, next_producer_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch, self.next_producer_id));
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1476,12 +1512,14 @@ pub mod remove_feature_level_record {
     }
 
     impl Struct for RemoveFeatureLevelRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { name, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1523,6 +1561,7 @@ pub mod broker_registration_change_record {
     }
 
     impl Struct for BrokerRegistrationChangeRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (broker_id, broker_epoch) = r.fixed(["brokerId", "brokerEpoch"])?;
             let mut fenced = 0;
@@ -1545,6 +1584,7 @@ pub mod broker_registration_change_record {
             Ok(Self { broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.broker_id, self.broker_epoch));
             if v < 1 && self.in_controlled_shutdown != 0 { return Err(Error::absent(v).within("inControlledShutdown")); }
@@ -1602,6 +1642,7 @@ pub mod access_control_entry_record {
     }
 
     impl Struct for AccessControlEntryRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (id, resource_type) = r.fixed(["id", "resourceType"])?;
             let resource_name = r.string(true).at("resourceName")?;
@@ -1613,6 +1654,7 @@ pub mod access_control_entry_record {
             Ok(Self { id, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.id, self.resource_type));
             w.string(&self.resource_name, true).at("resourceName")?;
@@ -1649,12 +1691,14 @@ pub mod remove_access_control_entry_record {
     }
 
     impl Struct for RemoveAccessControlEntryRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let id = r.uuid().at("id")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.uuid(self.id);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1684,11 +1728,13 @@ pub mod no_op_record {
     }
 
     impl Struct for NoOpRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -1719,12 +1765,14 @@ pub mod zk_migration_state_record {
     }
 
     impl Struct for ZkMigrationStateRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let zk_migration_state = r.i8().at("zkMigrationState")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { zk_migration_state, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i8(self.zk_migration_state);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1758,6 +1806,7 @@ pub mod remove_user_scram_credential_record {
     }
 
     impl Struct for RemoveUserScramCredentialRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let name = r.string(true).at("name")?;
             let mechanism = r.i8().at("mechanism")?;
@@ -1765,6 +1814,7 @@ pub mod remove_user_scram_credential_record {
             Ok(Self { name, mechanism, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.name, true).at("name")?;
             w.i8(self.mechanism);
@@ -1797,6 +1847,7 @@ pub mod begin_transaction_record {
     }
 
     impl Struct for BeginTransactionRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let mut name = None;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -1809,6 +1860,7 @@ pub mod begin_transaction_record {
             Ok(Self { name, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             let tag_0 = self.name.is_some();
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -1840,11 +1892,13 @@ pub mod end_transaction_record {
     }
 
     impl Struct for EndTransactionRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.unknown_tags(&self.unknown_tagged_fields, true)
         }
@@ -1875,6 +1929,7 @@ pub mod abort_transaction_record {
     }
 
     impl Struct for AbortTransactionRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let mut reason = None;
             let unknown_tagged_fields = r.tags(|r, tag| {
@@ -1887,6 +1942,7 @@ pub mod abort_transaction_record {
             Ok(Self { reason, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             let tag_0 = self.reason.is_some();
             let mut tags = w.tags(usize::from(tag_0), &self.unknown_tagged_fields);
@@ -1920,12 +1976,14 @@ pub mod remove_delegation_token_record {
     }
 
     impl Struct for RemoveDelegationTokenRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let token_id = r.string(true).at("tokenId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { token_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.token_id, true).at("tokenId")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -1965,6 +2023,7 @@ pub mod register_controller_record {
     }
 
     impl Struct for RegisterControllerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (controller_id, incarnation_id, zk_migration_ready) = r.fixed(["controllerId", "incarnationId", "zkMigrationReady"])?;
             let end_points = r.array(true, |r| ControllerEndpoint::read(r, v)).at("endPoints")?;
@@ -1973,6 +2032,7 @@ pub mod register_controller_record {
             Ok(Self { controller_id, incarnation_id, zk_migration_ready, end_points, features, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.controller_id, self.incarnation_id, self.zk_migration_ready));
             w.array(&self.end_points, true, |w, value| value.write(w, v)).at("endPoints")?;
@@ -2070,12 +2130,14 @@ pub mod clear_elr_record {
     }
 
     impl Struct for ClearElrRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let topic_name = r.string(true).at("topicName")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { topic_name, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.topic_name, true).at("topicName")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -2107,12 +2169,14 @@ pub mod unregister_controller_record {
     }
 
     impl Struct for UnregisterControllerRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let controller_id = r.i32().at("controllerId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { controller_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.controller_id);
             w.unknown_tags(&self.unknown_tagged_fields, true)

@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for OffsetCommitRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
             let group_id = r.string(flex).at("groupId")?;
@@ -52,6 +53,7 @@ pub mod request {
             Ok(Self { group_id, generation_id_or_member_epoch, member_id, group_instance_id, retention_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             w.string(&self.group_id, flex).at("groupId")?;
@@ -179,6 +181,7 @@ pub mod response {
     }
 
     impl Struct for OffsetCommitResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 8;
             let throttle_time_ms = if v >= 3 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -187,6 +190,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 8;
             if v >= 3 { w.i32(self.throttle_time_ms); }

@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for OffsetDeleteRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let topics = r.array(false, |r| OffsetDeleteRequestTopic::read(r, v)).at("topics")?;
             Ok(Self { group_id, topics })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.array(&self.topics, false, |w, value| value.write(w, v)).at("topics")?;
@@ -103,12 +105,14 @@ pub mod response {
     }
 
     impl Struct for OffsetDeleteResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (error_code, throttle_time_ms) = r.fixed(["errorCode", "throttleTimeMs"])?;
             let topics = r.array(false, |r| OffsetDeleteResponseTopic::read(r, v)).at("topics")?;
             Ok(Self { error_code, throttle_time_ms, topics })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.error_code, self.throttle_time_ms));
             w.array(&self.topics, false, |w, value| value.write(w, v)).at("topics")?;

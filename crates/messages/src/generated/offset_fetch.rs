@@ -34,6 +34,7 @@ pub mod request {
     }
 
     impl Struct for OffsetFetchRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let group_id = if v <= 7 { r.string(flex).at("groupId")? } else { ByteString::new() };
@@ -44,6 +45,7 @@ pub mod request {
             Ok(Self { group_id, topics, groups, require_stable, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v <= 7 { w.string(&self.group_id, flex).at("groupId")?; } else if !self.group_id.is_empty() { return Err(Error::absent(v).within("groupId")); }
@@ -196,6 +198,7 @@ pub mod response {
     }
 
     impl Struct for OffsetFetchResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let throttle_time_ms = if v >= 3 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -206,6 +209,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, error_code, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             if v >= 3 { w.i32(self.throttle_time_ms); }

@@ -28,6 +28,7 @@ pub mod request {
     }
 
     impl Struct for OffsetForLeaderEpochRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let replica_id = if v >= 3 { r.i32().at("replicaId")? } else { -2 };
@@ -36,6 +37,7 @@ pub mod request {
             Ok(Self { replica_id, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 3 { w.i32(self.replica_id); }
@@ -147,6 +149,7 @@ pub mod response {
     }
 
     impl Struct for OffsetForLeaderEpochResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = if v >= 2 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -155,6 +158,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 2 { w.i32(self.throttle_time_ms); }

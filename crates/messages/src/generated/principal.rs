@@ -20,6 +20,7 @@ pub mod default_principal_data {
     }
 
     impl Struct for DefaultPrincipalData {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let r#type = r.string(true).at("type")?;
             let name = r.string(true).at("name")?;
@@ -28,6 +29,7 @@ pub mod default_principal_data {
             Ok(Self { r#type, name, token_authenticated, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.r#type, true).at("type")?;
             w.string(&self.name, true).at("name")?;

@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for ProduceRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let transactional_id = if v >= 3 { r.nullable_string(flex).at("transactionalId")? } else { None };
@@ -31,6 +32,7 @@ pub mod request {
             Ok(Self { transactional_id, acks, timeout_ms, topic_data, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             if v >= 3 { w.nullable_string(self.transactional_id.as_deref(), flex).at("transactionalId")?; } else if self.transactional_id.is_some() { return Err(Error::absent(v).within("transactionalId")); }
@@ -138,6 +140,7 @@ pub mod response {
     }
 
     impl Struct for ProduceResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 9;
             let responses = r.array(flex, |r| TopicProduceResponse::read(r, v)).at("responses")?;
@@ -154,6 +157,7 @@ pub mod response {
             Ok(Self { responses, throttle_time_ms, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 9;
             w.array(&self.responses, flex, |w, value| value.write(w, v)).at("responses")?;

@@ -24,6 +24,7 @@ pub mod request {
     }
 
     impl Struct for PushTelemetryRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (client_instance_id, subscription_id, terminating, compression_type) = r.fixed(["clientInstanceId", "subscriptionId", "terminating", "compressionType"])?;
             let metrics = r.bytes(true).at("metrics")?;
@@ -31,6 +32,7 @@ pub mod request {
             Ok(Self { client_instance_id, subscription_id, terminating, compression_type, metrics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.client_instance_id, self.subscription_id, self.terminating, self.compression_type));
             w.bytes(&self.metrics, true).at("metrics")?;
@@ -66,12 +68,14 @@ pub mod response {
     }
 
     impl Struct for PushTelemetryResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { throttle_time_ms, error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.unknown_tags(&self.unknown_tagged_fields, true)

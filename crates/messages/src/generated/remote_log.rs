@@ -36,6 +36,7 @@ pub mod remote_log_segment_metadata_record {
     }
 
     impl Struct for RemoteLogSegmentMetadataRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, v).at("remoteLogSegmentId")?;
             let (start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms) = r.fixed(["startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"])?;
@@ -54,6 +55,7 @@ pub mod remote_log_segment_metadata_record {
             Ok(Self { remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.remote_log_segment_id.write(w, v).at("remoteLogSegmentId")?;
             w.fixed((self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms));
@@ -185,6 +187,7 @@ pub mod remote_log_segment_metadata_update_record {
     }
 
     impl Struct for RemoteLogSegmentMetadataUpdateRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, v).at("remoteLogSegmentId")?;
             let (broker_id, event_timestamp_ms) = r.fixed(["brokerId", "eventTimestampMs"])?;
@@ -194,6 +197,7 @@ pub mod remote_log_segment_metadata_update_record {
             Ok(Self { remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.remote_log_segment_id.write(w, v).at("remoteLogSegmentId")?;
             w.fixed((self.broker_id, self.event_timestamp_ms));
@@ -292,6 +296,7 @@ pub mod remote_partition_delete_metadata_record {
     }
 
     impl Struct for RemotePartitionDeleteMetadataRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let topic_id_partition = TopicIdPartitionEntry::read(r, v).at("topicIdPartition")?;
             let (broker_id, event_timestamp_ms, remote_partition_delete_state) = r.fixed(["brokerId", "eventTimestampMs", "remotePartitionDeleteState"])?;
@@ -299,6 +304,7 @@ pub mod remote_partition_delete_metadata_record {
             Ok(Self { topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             self.topic_id_partition.write(w, v).at("topicIdPartition")?;
             w.fixed((self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state));
@@ -381,6 +387,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
     }
 
     impl Struct for RemoteLogSegmentMetadataSnapshotRecord {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms) = r.fixed(["segmentId", "startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"])?;
             let segment_leader_epochs = r.array(true, |r| SegmentLeaderEpochEntry::read(r, v)).at("segmentLeaderEpochs")?;
@@ -398,6 +405,7 @@ pub mod remote_log_segment_metadata_snapshot_record {
             Ok(Self { segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms));
             w.array(&self.segment_leader_epochs, true, |w, value| value.write(w, v)).at("segmentLeaderEpochs")?;

@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for RemoveRaftVoterRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
             let (voter_id, voter_directory_id) = r.fixed(["voterId", "voterDirectoryId"])?;
@@ -38,6 +39,7 @@ pub mod request {
             Ok(Self { cluster_id, voter_id, voter_directory_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
             w.fixed((self.voter_id, self.voter_directory_id));
@@ -86,6 +88,7 @@ pub mod response {
     }
 
     impl Struct for RemoveRaftVoterResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -93,6 +96,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

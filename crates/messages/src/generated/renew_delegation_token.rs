@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for RenewDelegationTokenRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let hmac = r.bytes(flex).at("hmac")?;
@@ -26,6 +27,7 @@ pub mod request {
             Ok(Self { hmac, renew_period_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.bytes(&self.hmac, flex).at("hmac")?;
@@ -64,6 +66,7 @@ pub mod response {
     }
 
     impl Struct for RenewDelegationTokenResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let (error_code, expiry_timestamp_ms, throttle_time_ms) = r.fixed(["errorCode", "expiryTimestampMs", "throttleTimeMs"])?;
@@ -71,6 +74,7 @@ pub mod response {
             Ok(Self { error_code, expiry_timestamp_ms, throttle_time_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.fixed((self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms));

@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for SaslAuthenticateRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let auth_bytes = r.bytes(flex).at("authBytes")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { auth_bytes, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.bytes(&self.auth_bytes, flex).at("authBytes")?;
@@ -74,6 +76,7 @@ pub mod response {
     }
 
     impl Struct for SaslAuthenticateResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -84,6 +87,7 @@ pub mod response {
             Ok(Self { error_code, error_message, auth_bytes, session_lifetime_ms, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

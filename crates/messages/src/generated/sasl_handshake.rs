@@ -14,11 +14,13 @@ pub mod request {
     }
 
     impl Struct for SaslHandshakeRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let mechanism = r.string(false).at("mechanism")?;
             Ok(Self { mechanism })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.mechanism, false).at("mechanism")?;
             Ok(())
@@ -51,12 +53,14 @@ pub mod response {
     }
 
     impl Struct for SaslHandshakeResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let mechanisms = r.array(false, |r| r.string(false)).at("mechanisms")?;
             Ok(Self { error_code, mechanisms })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.array(&self.mechanisms, false, |w, value| w.string(value, false)).at("mechanisms")?;

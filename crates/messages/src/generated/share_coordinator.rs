@@ -18,12 +18,14 @@ pub mod share_snapshot_key {
     }
 
     impl Struct for ShareSnapshotKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let (topic_id, partition) = r.fixed(["topicId", "partition"])?;
             Ok(Self { group_id, topic_id, partition })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.fixed((self.topic_id, self.partition));
@@ -86,6 +88,7 @@ pub mod share_snapshot_value {
     }
 
     impl Struct for ShareSnapshotValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp) = r.fixed(["snapshotEpoch", "stateEpoch", "leaderEpoch", "startOffset", "createTimestamp", "writeTimestamp"])?;
             let state_batches = r.array(true, |r| StateBatch::read(r, v)).at("stateBatches")?;
@@ -100,6 +103,7 @@ pub mod share_snapshot_value {
             Ok(Self { snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count, create_timestamp, write_timestamp, state_batches, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp));
             w.array(&self.state_batches, true, |w, value| value.write(w, v)).at("stateBatches")?;
@@ -167,12 +171,14 @@ pub mod share_update_key {
     }
 
     impl Struct for ShareUpdateKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(false).at("groupId")?;
             let (topic_id, partition) = r.fixed(["topicId", "partition"])?;
             Ok(Self { group_id, topic_id, partition })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, false).at("groupId")?;
             w.fixed((self.topic_id, self.partition));
@@ -226,6 +232,7 @@ pub mod share_update_value {
     }
 
     impl Struct for ShareUpdateValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (snapshot_epoch, leader_epoch, start_offset) = r.fixed(["snapshotEpoch", "leaderEpoch", "startOffset"])?;
             let state_batches = r.array(true, |r| StateBatch::read(r, v)).at("stateBatches")?;
@@ -240,6 +247,7 @@ pub mod share_update_value {
             Ok(Self { snapshot_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.snapshot_epoch, self.leader_epoch, self.start_offset));
             w.array(&self.state_batches, true, |w, value| value.write(w, v)).at("stateBatches")?;

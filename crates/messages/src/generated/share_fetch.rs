@@ -58,6 +58,7 @@ pub mod request {
     }
 
     impl Struct for ShareFetchRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.nullable_string(true).at("groupId")?;
             let member_id = r.nullable_string(true).at("memberId")?;
@@ -72,6 +73,7 @@ pub mod request {
             Ok(Self { group_id, member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, topics, forgotten_topics_data, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.group_id.as_deref(), true).at("groupId")?;
             w.nullable_string(self.member_id.as_deref(), true).at("memberId")?;
@@ -240,6 +242,7 @@ pub mod response {
     }
 
     impl Struct for ShareFetchResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -250,6 +253,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

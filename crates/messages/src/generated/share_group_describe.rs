@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for ShareGroupDescribeRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_ids = r.array(true, |r| r.string(true)).at("groupIds")?;
             let include_authorized_operations = r.bool().at("includeAuthorizedOperations")?;
@@ -25,6 +26,7 @@ pub mod request {
             Ok(Self { group_ids, include_authorized_operations, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.array(&self.group_ids, true, |w, value| w.string(value, true)).at("groupIds")?;
             w.bool(self.include_authorized_operations);
@@ -60,6 +62,7 @@ pub mod response {
     }
 
     impl Struct for ShareGroupDescribeResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let groups = r.array(true, |r| DescribedGroup::read(r, v)).at("groups")?;
@@ -67,6 +70,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.groups, true, |w, value| value.write(w, v)).at("groups")?;

@@ -24,6 +24,7 @@ pub mod request {
     }
 
     impl Struct for ShareGroupHeartbeatRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let member_id = r.string(true).at("memberId")?;
@@ -34,6 +35,7 @@ pub mod request {
             Ok(Self { group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.string(&self.member_id, true).at("memberId")?;
@@ -82,6 +84,7 @@ pub mod response {
     }
 
     impl Struct for ShareGroupHeartbeatResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -92,6 +95,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, assignment, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for StopReplicaRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let controller_id = r.i32().at("controllerId")?;
@@ -60,6 +61,7 @@ pub mod request {
             Ok(Self { controller_id, is_kraft_controller, controller_epoch, broker_epoch, delete_partitions, ungrouped_partitions, topics, topic_states, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i32(self.controller_id);
@@ -224,6 +226,7 @@ pub mod response {
     }
 
     impl Struct for StopReplicaResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 2;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -232,6 +235,7 @@ pub mod response {
             Ok(Self { error_code, partition_errors, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 2;
             w.i16(self.error_code.0);

@@ -20,11 +20,13 @@ pub mod aborted_txn {
     }
 
     impl Struct for AbortedTxn {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (producer_id, first_offset, last_offset, last_stable_offset) = r.fixed(["producerId", "firstOffset", "lastOffset", "lastStableOffset"])?;
             Ok(Self { producer_id, first_offset, last_offset, last_stable_offset })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset));
             Ok(())
@@ -52,12 +54,14 @@ pub mod producer_snapshot {
     }
 
     impl Struct for ProducerSnapshot {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let crc = r.u32().at("crc")?;
             let producer_entries = r.array(false, |r| ProducerEntry::read(r, v)).at("producerEntries")?;
             Ok(Self { crc, producer_entries })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.u32(self.crc);
             w.array(&self.producer_entries, false, |w, value| value.write(w, v)).at("producerEntries")?;
@@ -150,6 +154,7 @@ pub mod quorum_state_data {
     }
 
     impl Struct for QuorumStateData {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = if v <= 0 { r.string(true).at("clusterId")? } else { ByteString::new() };
             let (leader_id, leader_epoch, voted_id) = r.fixed(["leaderId", "leaderEpoch", "votedId"])?;
@@ -160,6 +165,7 @@ pub mod quorum_state_data {
             Ok(Self { cluster_id, leader_id, leader_epoch, voted_id, voted_directory_id, applied_offset, current_voters, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             if v <= 0 { w.string(&self.cluster_id, true).at("clusterId")?; } else if !self.cluster_id.is_empty() { return Err(Error::absent(v).within("clusterId")); }
             w.fixed((self.leader_id, self.leader_epoch, self.voted_id));

@@ -49,6 +49,7 @@ pub mod subscription_info_data {
     }
 
     impl Struct for SubscriptionInfoData {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let version = r.i32().at("version")?;
             let latest_supported_version = if v >= 3 { r.i32().at("latestSupportedVersion")? } else { -1 };
@@ -63,6 +64,7 @@ pub mod subscription_info_data {
             Ok(Self { version, latest_supported_version, process_id, prev_tasks, standby_tasks, user_end_point, task_offset_sums, unique_field, error_code, client_tags })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.version);
             if v >= 3 { w.i32(self.latest_supported_version); } else if self.latest_supported_version != -1 { return Err(Error::absent(v).within("latestSupportedVersion")); }

@@ -20,6 +20,7 @@ pub mod request {
     }
 
     impl Struct for StreamsGroupDescribeRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_ids = r.array(true, |r| r.string(true)).at("groupIds")?;
             let include_authorized_operations = r.bool().at("includeAuthorizedOperations")?;
@@ -28,6 +29,7 @@ pub mod request {
             Ok(Self { group_ids, include_authorized_operations, include_topology_description, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.group_ids, true, |w, value| w.string(value, true)).at("groupIds")?;
             w.bool(self.include_authorized_operations);
@@ -64,6 +66,7 @@ pub mod response {
     }
 
     impl Struct for StreamsGroupDescribeResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
             let groups = r.array(true, |r| DescribedGroup::read(r, v)).at("groups")?;
@@ -71,6 +74,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, groups, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.throttle_time_ms);
             w.array(&self.groups, true, |w, value| value.write(w, v)).at("groups")?;

@@ -22,6 +22,7 @@ pub mod request {
     }
 
     impl Struct for StreamsGroupTopologyDescriptionUpdateRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let member_id = r.string(true).at("memberId")?;
@@ -31,6 +32,7 @@ pub mod request {
             Ok(Self { group_id, member_id, topology_epoch, topology_description, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.string(&self.member_id, true).at("memberId")?;
@@ -198,6 +200,7 @@ pub mod response {
     }
 
     impl Struct for StreamsGroupTopologyDescriptionUpdateResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -205,6 +208,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

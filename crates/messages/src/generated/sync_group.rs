@@ -28,6 +28,7 @@ pub mod request {
     }
 
     impl Struct for SyncGroupRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let group_id = r.string(flex).at("groupId")?;
@@ -41,6 +42,7 @@ pub mod request {
             Ok(Self { group_id, generation_id, member_id, group_instance_id, protocol_type, protocol_name, assignments, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             w.string(&self.group_id, flex).at("groupId")?;
@@ -118,6 +120,7 @@ pub mod response {
     }
 
     impl Struct for SyncGroupResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 4;
             let throttle_time_ms = if v >= 1 { r.i32().at("throttleTimeMs")? } else { 0 };
@@ -129,6 +132,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 4;
             if v >= 1 { w.i32(self.throttle_time_ms); }

@@ -14,11 +14,13 @@ pub mod transaction_log_key {
     }
 
     impl Struct for TransactionLogKey {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let transactional_id = r.string(false).at("transactionalId")?;
             Ok(Self { transactional_id })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.string(&self.transactional_id, false).at("transactionalId")?;
             Ok(())
@@ -89,6 +91,7 @@ pub mod transaction_log_value {
     }
 
     impl Struct for TransactionLogValue {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let (producer_id, producer_epoch, transaction_timeout_ms, transaction_status) = r.fixed(["producerId", "producerEpoch", "transactionTimeoutMs", "transactionStatus"])?;
@@ -111,6 +114,7 @@ pub mod transaction_log_value {
             Ok(Self { producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch, transaction_timeout_ms, transaction_status, transaction_partitions, transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, client_transaction_version, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.fixed((self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status));

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for TxnOffsetCommitRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let transactional_id = r.string(flex).at("transactionalId")?;
@@ -59,6 +60,7 @@ pub mod request {
             Ok(Self { transactional_id, group_id, producer_id, producer_epoch, generation_id_or_member_epoch, member_id, group_instance_id, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.string(&self.transactional_id, flex).at("transactionalId")?;
@@ -182,6 +184,7 @@ pub mod response {
     }
 
     impl Struct for TxnOffsetCommitResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 3;
             let throttle_time_ms = r.i32().at("throttleTimeMs")?;
@@ -190,6 +193,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 3;
             w.i32(self.throttle_time_ms);

@@ -16,12 +16,14 @@ pub mod request {
     }
 
     impl Struct for UnregisterBrokerRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let broker_id = r.i32().at("brokerId")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { broker_id, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.i32(self.broker_id);
             w.unknown_tags(&self.unknown_tagged_fields, true)
@@ -69,6 +71,7 @@ pub mod response {
     }
 
     impl Struct for UnregisterBrokerResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, _v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -76,6 +79,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, _v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for UpdateFeaturesRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let timeout_ms = r.i32().at("timeoutMs")?;
             let feature_updates = r.array(true, |r| FeatureUpdateKey::read(r, v)).at("featureUpdates")?;
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { timeout_ms, feature_updates, validate_only, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i32(self.timeout_ms);
             w.array(&self.feature_updates, true, |w, value| value.write(w, v)).at("featureUpdates")?;
@@ -139,6 +141,7 @@ pub mod response {
     }
 
     impl Struct for UpdateFeaturesResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let error_message = r.nullable_string(true).at("errorMessage")?;
@@ -147,6 +150,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, error_message, results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             w.nullable_string(self.error_message.as_deref(), true).at("errorMessage")?;

@@ -46,6 +46,7 @@ pub mod request {
     }
 
     impl Struct for UpdateMetadataRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let controller_id = r.i32().at("controllerId")?;
@@ -67,6 +68,7 @@ pub mod request {
             Ok(Self { controller_id, is_kraft_controller, r#type, controller_epoch, broker_epoch, ungrouped_partition_states, topic_states, live_brokers, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i32(self.controller_id);
@@ -290,6 +292,7 @@ pub mod response {
     }
 
     impl Struct for UpdateMetadataResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 6;
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
@@ -297,6 +300,7 @@ pub mod response {
             Ok(Self { error_code, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 6;
             w.i16(self.error_code.0);

@@ -40,6 +40,7 @@ pub mod request {
     }
 
     impl Struct for UpdateRaftVoterRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
             let (current_leader_epoch, voter_id, voter_directory_id) = r.fixed(["currentLeaderEpoch", "voterId", "voterDirectoryId"])?;
@@ -49,6 +50,7 @@ pub mod request {
             Ok(Self { cluster_id, current_leader_epoch, voter_id, voter_directory_id, listeners, kraft_version_feature, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
             w.fixed((self.current_leader_epoch, self.voter_id, self.voter_directory_id));
@@ -146,6 +148,7 @@ pub mod response {
     }
 
     impl Struct for UpdateRaftVoterResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let (throttle_time_ms, error_code) = r.fixed(["throttleTimeMs", "errorCode"])?;
             let mut current_leader = CurrentLeader::default();
@@ -159,6 +162,7 @@ pub mod response {
             Ok(Self { throttle_time_ms, error_code, current_leader, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.fixed((self.throttle_time_ms, self.error_code));
             let tag_0 = self.current_leader != CurrentLeader::default();

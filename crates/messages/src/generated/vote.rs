@@ -31,6 +31,7 @@ pub mod request {
     }
 
     impl Struct for VoteRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let cluster_id = r.nullable_string(true).at("clusterId")?;
             let voter_id = if v >= 1 { r.i32().at("voterId")? } else { -1 };
@@ -39,6 +40,7 @@ pub mod request {
             Ok(Self { cluster_id, voter_id, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.nullable_string(self.cluster_id.as_deref(), true).at("clusterId")?;
             if v >= 1 { w.i32(self.voter_id); }
@@ -151,6 +153,7 @@ pub mod response {
     }
 
     impl Struct for VoteResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let error_code = r.i16().map(ErrorCode).at("errorCode")?;
             let topics = r.array(true, |r| TopicData::read(r, v)).at("topics")?;
@@ -166,6 +169,7 @@ pub mod response {
             Ok(Self { error_code, topics, node_endpoints, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.i16(self.error_code.0);
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;

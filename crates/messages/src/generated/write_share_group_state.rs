@@ -18,6 +18,7 @@ pub mod request {
     }
 
     impl Struct for WriteShareGroupStateRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let group_id = r.string(true).at("groupId")?;
             let topics = r.array(true, |r| WriteStateData::read(r, v)).at("topics")?;
@@ -25,6 +26,7 @@ pub mod request {
             Ok(Self { group_id, topics, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.string(&self.group_id, true).at("groupId")?;
             w.array(&self.topics, true, |w, value| value.write(w, v)).at("topics")?;
@@ -168,12 +170,14 @@ pub mod response {
     }
 
     impl Struct for WriteShareGroupStateResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let results = r.array(true, |r| WriteStateResult::read(r, v)).at("results")?;
             let unknown_tagged_fields = r.unknown_tags(true)?;
             Ok(Self { results, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             w.array(&self.results, true, |w, value| value.write(w, v)).at("results")?;
             w.unknown_tags(&self.unknown_tagged_fields, true)

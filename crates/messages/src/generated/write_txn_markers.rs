@@ -16,6 +16,7 @@ pub mod request {
     }
 
     impl Struct for WriteTxnMarkersRequest {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let markers = r.array(flex, |r| WritableTxnMarker::read(r, v)).at("markers")?;
@@ -23,6 +24,7 @@ pub mod request {
             Ok(Self { markers, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.markers, flex, |w, value| value.write(w, v)).at("markers")?;
@@ -128,6 +130,7 @@ pub mod response {
     }
 
     impl Struct for WriteTxnMarkersResponse {
+        #[cfg_attr(not(debug_assertions), inline)]
         fn read(r: &mut Reader, v: i16) -> Result<Self> {
             let flex = v >= 1;
             let markers = r.array(flex, |r| WritableTxnMarkerResult::read(r, v)).at("markers")?;
@@ -135,6 +138,7 @@ pub mod response {
             Ok(Self { markers, unknown_tagged_fields })
         }
 
+        #[cfg_attr(not(debug_assertions), inline)]
         fn write(&self, w: &mut Writer, v: i16) -> Result<()> {
             let flex = v >= 1;
             w.array(&self.markers, flex, |w, value| value.write(w, v)).at("markers")?;
