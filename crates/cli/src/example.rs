@@ -20,7 +20,7 @@ pub(crate) struct Example {
 /// A run of bytes that means one thing, or the title of what follows.
 pub(crate) struct Line {
     pub(crate) range: Range<usize>,
-    /// 0 for a title and for what stands outside of messages, 1 for the fields of a message.
+    /// 0 for a title and for what is outside of messages, 1 for the fields of a message.
     pub(crate) depth: usize,
     pub(crate) name: String,
     pub(crate) ty: String,
@@ -50,7 +50,7 @@ impl Role {
 }
 
 impl Example {
-    /// A message as it travels or rests: requests and responses with size and header, records with what stands in front.
+    /// A message as it is on the wire or in a log: requests and responses with size and header, records with what comes before.
     ///
     /// # Errors
     /// A version that the message lacks.
@@ -88,14 +88,14 @@ impl Example {
     /// A message alone, with these values.
     ///
     /// # Errors
-    /// A version that the message lacks, or values that it does not take.
+    /// A version that the message lacks, or values that do not fit.
     pub(crate) fn body(message: &MessageSpec, version: i16, json: Value) -> Result<Self> {
         let mut builder = Builder::default();
         builder.message(message, version, json)?;
         Ok(Self { bytes: builder.writer.into_bytes(), lines: builder.lines })
     }
 
-    /// The bytes of a line in hex, each for itself.
+    /// Each byte of a line in hex.
     pub(crate) fn hex(&self, line: &Line) -> Vec<String> {
         let bytes = self.bytes.get(line.range.clone()).unwrap_or_default();
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,9 +1,9 @@
-//! What the spec says about a field, in words.
+//! What the spec says about a field, as text.
 
 use milena_schema::{Field, FieldDefault, MessageSpec};
 use milena_wire::VersionRange;
 
-/// A range as the message knows it: up to the newest version is `+`.
+/// A range within the versions of the message: one that ends with the newest version is `N+`.
 pub(crate) fn clip(versions: VersionRange, message: &MessageSpec) -> String {
     match versions.max() >= message.versions.max() && !versions.is_empty() {
         true => format!("{}+", versions.min()),
@@ -24,7 +24,7 @@ pub(crate) fn ty(message: &MessageSpec, field: &Field, version: Option<i16>) -> 
     ty
 }
 
-/// What is not seen by name and type, in the words of the spec language.
+/// What name and type do not say, in the words of the spec language.
 pub(crate) fn attributes(message: &MessageSpec, field: &Field, version: Option<i16>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(tag) = field.tag {

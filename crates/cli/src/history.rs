@@ -1,10 +1,10 @@
-//! Which release of Apache Kafka has which version, in runs of versions that share all of it.
+//! Which release of Apache Kafka has which version, in runs of versions that have everything in common.
 
 use milena_schema::{Api, MessageKind, MessageSpec, Spec};
 use milena_wire::VersionRange;
 use serde_json::{Value, json};
 
-/// Versions next to each other about which the same can be said.
+/// Adjacent versions with the same history.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Era {
     pub(crate) versions: VersionRange,
@@ -16,7 +16,7 @@ pub(crate) struct Era {
     pub(crate) headers: Option<(i16, i16)>,
     pub(crate) flexible: bool,
     pub(crate) deprecated: bool,
-    /// The releases that offered them only on demand.
+    /// The releases that offered them only when unstable versions were enabled.
     pub(crate) unstable: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Era {
         }
     }
 
-    /// What is special about them, in words.
+    /// What is special about them, as text.
     pub(crate) fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.flexible {

@@ -10,15 +10,15 @@ pub(crate) enum Piece<'a> {
     Text(&'a str),
     /// `KIP-74`, a Kafka Improvement Proposal.
     Kip(&'a str, u32),
-    /// The number behind the word `error`.
+    /// The number after the word `error`.
     Error(&'a str, i16),
 }
 
-/// Cuts a comment where it speaks of something; the pieces together are the comment.
+/// Cuts a comment at what it names; the pieces together are the comment.
 pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    // Only a number behind the word, or behind such a number and "or" or "and", is a code.
+    // Only a number after the word, or after such a number and "or" or "and", is a code.
     let mut after_error = false;
     while !rest.is_empty() {
         let (before, found) = next(rest, after_error);
@@ -107,7 +107,7 @@ pub(crate) fn places_of_error(spec: &Spec, code: i16) -> Vec<(&MessageSpec, Stri
     places
 }
 
-/// Each comment of a message with the path of its field in JSON names; the path of the message's own is empty.
+/// Each comment of a message with the path of its field in JSON names; the path of the message itself is empty.
 pub(crate) fn comments(message: &MessageSpec) -> Vec<(String, &str)> {
     fn walk<'a>(message: &'a MessageSpec, id: StructId, path: &str, all: &mut Vec<(String, &'a str)>) {
         for field in &message.structure(id).fields {

@@ -31,12 +31,11 @@ impl Table {
         self.render_with(|_, cell| cell.to_owned())
     }
 
-    /// The same with colours: `paint` is given the number of the column and a cell, and may add what takes no room. The
-    /// titles go dim.
+    /// The same with colours: `paint` gets the number of the column and a cell, and may add escape codes. The titles are dim.
     pub(crate) fn render_painted(&self, colours: Paint, paint: impl Fn(usize, &str) -> String) -> String {
         let painted = self.render_with(paint);
         match painted.split_once('\n') {
-            // Titles are painted like their columns, so they are made anew.
+            // Titles are painted like their columns, so they are rendered again.
             Some((_, rows)) => format!("{}\n{rows}", colours.dim(self.render().lines().next().unwrap_or_default())),
             None => painted,
         }

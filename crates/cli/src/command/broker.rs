@@ -7,37 +7,37 @@ use crate::network::{block_on, stopped};
 use crate::output;
 
 const EXAMPLES: &str = "Examples:
-  milena broker                                    at localhost:9092, until Ctrl-C
-  milena broker --port 0 --json                    at a free port, which it prints
+  milena broker                                    on localhost:9092, until Ctrl-C
+  milena broker --port 0 --json                    on a free port, which it prints
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
 
-Everything is in memory and gone at the end. Clients see a cluster of one node. `milena apis
---bootstrap localhost:9092` shows what it speaks.";
+All data is in memory and lost when the broker stops. Clients see a cluster of one node. `milena apis
+--bootstrap localhost:9092` lists the APIs and versions that it serves.";
 
 /// Start a Kafka broker in memory, for tests
 ///
-/// Takes connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce to
-/// it, fetch from it and manage topics on it; groups and transactions are not there yet.
+/// Accepts connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce,
+/// fetch and manage topics. Consumer groups and transactions are not supported yet.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Broker {
-    /// Address to listen at
+    /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
 
-    /// Port to listen at; 0 takes a free one
+    /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 9092)]
     port: u16,
 
-    /// Where clients are told to connect to, if not there
+    /// Address that clients connect to, if it is another one
     #[arg(long, value_name = "HOST:PORT", value_parser = advertised)]
     advertise: Option<(String, u16)>,
 
-    /// How many partitions a topic has that does not say it
+    /// Default number of partitions for new topics
     #[arg(long, value_name = "N", default_value_t = 1)]
     partitions: i32,
 
-    /// Do not create topics that somebody asks for
+    /// Do not create a topic when a client asks for its metadata
     #[arg(long)]
     no_auto_create: bool,
 
@@ -45,11 +45,11 @@ pub(crate) struct Broker {
     #[arg(long, value_name = "ID", default_value_t = 1)]
     node_id: i32,
 
-    /// Print JSON: an object with the address
+    /// Print the address as JSON
     #[arg(long)]
     json: bool,
 
-    /// Tell on stderr what goes on
+    /// Log to stderr
     #[arg(long, short)]
     verbose: bool,
 }

@@ -14,30 +14,29 @@ use crate::network::{Manner, block_on};
 use crate::output::{Paint, short};
 
 const EXAMPLES: &str = "Examples:
-  milena demo                                      with a broker of its own, in this process
+  milena demo                                      with a broker in this process
   milena demo --codec zstd
   milena demo --bootstrap localhost:9092           with a real cluster
   milena demo --json | jq -c '[.direction, .api, .version, .size]'
 
-With --bootstrap, the topic has a name of its own, milena-demo- and a number, and is deleted at the
-end.";
+With --bootstrap, the topic is called milena-demo- and a number, and is deleted at the end.";
 
 /// The first version of Produce whose records have headers (KIP-82).
 const FIRST_WITH_HEADERS: i16 = 3;
 
-/// Watch a client and a broker talk, frame by frame
+/// Show what a client and a broker send each other, frame by frame
 ///
-/// Starts a broker in this process, creates a topic, writes records with keys, headers and a codec, reads them back, and
-/// prints every frame that goes over the wire meanwhile: direction, API, version, correlation id, size, and what is in it.
-/// At the end, what was read is compared with what was written.
+/// Starts a broker in this process, creates a topic, writes compressed records with keys and headers, and reads them back.
+/// Prints every frame on the wire: direction, API, version, correlation id, size, and content. At the end it compares what
+/// it read with what it wrote.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
-    /// Brokers to ask first; one that answers is enough
+    /// Use this cluster; one reachable broker is enough
     #[arg(long, short, value_name = "HOST:PORT", value_delimiter = ',')]
     bootstrap: Vec<String>,
 
-    /// How batches are compressed: none, gzip, snappy, lz4 or zstd
+    /// Compression of the batches: none, gzip, snappy, lz4 or zstd
     #[arg(long, value_name = "CODEC", default_value = "gzip")]
     codec: Codec,
 
@@ -52,8 +51,8 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn run(self) -> Result {
         if self.bootstrap.is_empty() && self.manner.wants_tls() {
-            return Err(Failure::usage("the broker of the demo speaks no TLS")
-                .hint("name a cluster that does with --bootstrap, or leave the options of TLS out"));
+            return Err(Failure::usage("the broker of the demo does not support TLS")
+                .hint("give a cluster with TLS by --bootstrap, or leave out the TLS options"));
         }
         block_on(self.play())
     }
@@ -65,7 +64,7 @@ impl Demo {
             true => {
                 let broker = Broker::start(BrokerConfig::default()).await.map_err(Failure::failed)?;
                 let bootstrap = vec![broker.bootstrap()];
-                stage.say(&format!("A broker is up in this process, at {}.", broker.bootstrap()))?;
+                stage.say(&format!("A broker runs in this process, on {}.", broker.bootstrap()))?;
                 (Some(broker), bootstrap, "letters".to_owned())
             }
             false => {
@@ -74,12 +73,12 @@ impl Demo {
             }
         };
 
-        stage.act("Connect: which versions does the broker speak?")?;
+        stage.act("Connect: which versions does the broker support?")?;
         let config = self.manner.config(bootstrap, Some(stage.conversation.clone()))?;
         let client = Client::connect(config).await?;
         let result = self.perform(&client, &topic, &stage).await;
         if broker.is_none() {
-            // Also after an error that came when the topic was there already.
+            // Also after an error: the topic may exist already.
             let deleted = self.clear(&client, &topic, &stage).await;
             result?;
             deleted?;
@@ -96,7 +95,7 @@ impl Demo {
     async fn perform(&self, client: &Client, topic: &str, stage: &Stage) -> Result {
         let versions = client.versions(Target::Any).await?;
         let partitions = if versions.of(ApiKey::CREATE_TOPICS).is_empty() {
-            stage.act(&format!("Name the topic {topic}: a broker this old creates it for that, and not when asked"))?;
+            stage.act(&format!("Ask for the metadata of {topic}: a broker this old creates topics only this way"))?;
             let named = client.metadata(Some(&[topic])).await?;
             named.topic(topic).map_or(1, |topic| topic.partitions.len().max(1))
         } else {
@@ -147,7 +146,7 @@ impl Demo {
 
     async fn clear(&self, client: &Client, topic: &str, stage: &Stage) -> Result {
         if client.versions(Target::Any).await?.of(ApiKey::DELETE_TOPICS).is_empty() {
-            return stage.act(&format!("The topic {topic} stays: a broker this old deletes none over the wire"));
+            return stage.act(&format!("The topic {topic} stays: a broker this old has no API to delete topics"));
         }
         stage.act(&format!("Delete the topic {topic}"))?;
         for outcome in client.delete_topics(&[topic]).await? {
@@ -172,14 +171,14 @@ fn answers() -> Vec<Record> {
     ]
 }
 
-/// Where all is printed.
+/// Where everything is printed.
 struct Stage {
     json: bool,
     conversation: Arc<Conversation>,
 }
 
 impl Stage {
-    /// A line for people.
+    /// A human-readable line.
     fn say(&self, text: &str) -> Result {
         // What the frames could not print, this cannot either.
         self.conversation.told()?;

@@ -25,25 +25,24 @@ use crate::failure::{Failure, Result};
 const EXAMPLES: &str = "Examples:
   milena docs --out reference                      then open reference/index.html in a browser
   milena docs --out reference && python3 -m http.server -d reference
-  milena docs --out site/kafka --force             into a folder that holds other files already
+  milena docs --out site/kafka --force             into a folder that has other files
 
-The pages need no server and nothing from the network: they can be zipped, printed, or put on any
-web server as they are. Without scripts all is there but the search. The same milena writes the same
-bytes.";
+The pages need neither a server nor the network: they can be zipped, printed, or put on any web
+server. Only the search needs JavaScript. The same version of milena always writes the same bytes.";
 
-/// Write the reference of the whole protocol as web pages
+/// Write a reference of the whole protocol as web pages
 ///
 /// One page per API with every version of its request and response: fields, types, defaults and meaning, what each version
-/// changed, which releases of Kafka have it, and an example byte by byte. Further pages for records, headers, error codes,
-/// releases, encodings and proposals. All of it comes from the same text as the codec does.
+/// changed, which releases of Kafka have it, and an example byte by byte. More pages cover records, headers, error codes,
+/// releases, encodings and proposals. All of it is made from the same spec as the codec.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Docs {
-    /// The folder to write into; made if it is not there
+    /// Folder to write into; it is created if necessary
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Write even into a folder with files that are not of an earlier call
+    /// Write even into a folder with other files
     #[arg(long)]
     force: bool,
 }
@@ -54,11 +53,11 @@ impl Docs {
         let cannot = |error: io::Error| Failure::failed(format!("cannot write to {}: {error}", out.display()));
         match state(out) {
             Ok(State::Free) => {}
-            Ok(State::File) => return Err(Failure::usage(format!("{} is no folder", out.display()))),
+            Ok(State::File) => return Err(Failure::usage(format!("{} is not a folder", out.display()))),
             Ok(State::Foreign) if self.force => {}
             Ok(State::Foreign) => {
-                let message = format!("{} holds files that are not of `milena docs`", out.display());
-                return Err(Failure::usage(message).hint("name another folder, or add --force"));
+                let message = format!("{} has files that `milena docs` did not write", out.display());
+                return Err(Failure::usage(message).hint("choose another folder, or add --force"));
             }
             Err(error) => return Err(cannot(error)),
         }
@@ -69,18 +68,18 @@ impl Docs {
         }
         let bytes: usize = files.values().map(String::len).sum();
         let (count, start) = (files.len(), out.join("index.html"));
-        eprintln!("{count} files, {:.1} MB; begin at {}", bytes as f64 / 1e6, start.display());
+        eprintln!("{count} files, {:.1} MB; open {}", bytes as f64 / 1e6, start.display());
         Ok(())
     }
 }
 
 /// What is at a path.
 enum State {
-    /// Nothing, an empty folder, or one that an earlier call wrote.
+    /// Nothing, an empty folder, or one that `milena docs` wrote.
     Free,
     /// A folder with other files.
     Foreign,
-    /// No folder.
+    /// Not a folder.
     File,
 }
 
