@@ -58,7 +58,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Tells whether the offsets of the group are now part of the transaction.
+    /// Says whether the offsets of the group are now part of the transaction.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AddOffsetsToTxnResponse {
         /// Quota delay in milliseconds; 0 = none. From v1 the client has to wait it out (KIP-219).

@@ -19,7 +19,7 @@ pub mod request {
         pub voter_directory_id: Uuid,
         /// Addresses where the new voter can be reached.
         pub listeners: Vec<Listener>,
-        /// True = answer after commit, false = once the leader has written the change (KIP-1186). (versions 1+, default true)
+        /// True = respond after commit, false = once the leader has written the change (KIP-1186). (versions 1+, default true)
         pub ack_when_committed: bool,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -111,11 +111,11 @@ pub mod response {
     /// Outcome of an AddRaftVoter request.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AddRaftVoterResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Among others 126 = this voter already exists.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

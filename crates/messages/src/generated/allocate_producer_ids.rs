@@ -61,7 +61,7 @@ pub mod response {
     /// Block of producer ids that now belongs to the asking broker.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AllocateProducerIdsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

@@ -157,7 +157,7 @@ pub mod response {
     /// Outcome per entity of an AlterClientQuotas request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AlterClientQuotasResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub entries: Vec<EntryData>,
@@ -189,7 +189,7 @@ pub mod response {
     pub struct EntryData {
         /// Result for this entity; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub entity: Vec<EntityData>,

@@ -176,7 +176,7 @@ pub mod response {
     /// Partition state after an AlterPartition request, or why the proposal was refused.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AlterPartitionResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

@@ -124,13 +124,13 @@ pub mod response {
     /// Outcome per partition of an AlterPartitionReassignments request.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AlterPartitionReassignmentsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Repeats the setting of the request (KIP-860). (versions 1+, dropped in silence elsewhere, default true)
         pub allow_replication_factor_change: bool,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub responses: Vec<ReassignableTopicResponse>,
@@ -209,7 +209,7 @@ pub mod response {
         pub partition_index: i32,
         /// 0 = accepted; 85 = there was no move to cancel.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -108,7 +108,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Tells which moves were started; no error does not mean that a move is done.
+    /// Says which moves were started; no error does not mean that a move is done.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AlterReplicaLogDirsResponse {
         /// Quota delay in milliseconds; 0 = none. From v1 the client has to wait it out (KIP-219).

@@ -107,11 +107,11 @@ pub mod response {
     /// Outcome per partition of an AlterShareGroupOffsets request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AlterShareGroupOffsetsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub responses: Vec<AlterShareGroupOffsetsResponseTopic>,
@@ -177,7 +177,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

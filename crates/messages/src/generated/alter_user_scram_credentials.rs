@@ -119,7 +119,7 @@ pub mod response {
     /// Outcome per user of an AlterUserScramCredentials request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AlterUserScramCredentialsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub results: Vec<AlterUserScramCredentialsResult>,
@@ -151,7 +151,7 @@ pub mod response {
         pub user: ByteString,
         /// Result for this user; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Asks what a broker can do, normally the first request on a connection. A version that is too new is answered with error 35 in the v0 layout.
+    /// Asks what a broker can do, normally the first request on a connection. The response to a version that is too new is error 35 in the v0 layout.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ApiVersionsRequest {
         /// Letters, digits, dash and dot only, no dash or dot at the ends; else error 42 (KIP-511). (versions 3+, dropped in silence elsewhere)

@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// A broker tells the controller in which log directory each replica lives (KIP-858).
+    /// A broker tells the controller in which log directory each replica is (KIP-858).
     #[derive(Clone, Debug, PartialEq)]
     pub struct AssignReplicasToDirsRequest {
         /// Id of a node.
@@ -146,7 +146,7 @@ pub mod response {
     /// Outcome per partition of an AssignReplicasToDirs request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct AssignReplicasToDirsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

@@ -9,7 +9,7 @@ pub mod request {
     /// A newly elected KRaft leader announces itself to the voters (KIP-595).
     #[derive(Clone, Debug, PartialEq)]
     pub struct BeginQuorumEpochRequest {
-        /// Lets voters reject strangers; null = not checked.
+        /// Lets voters reject nodes of other clusters; null = not checked.
         pub cluster_id: Option<ByteString>,
         /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, dropped in silence elsewhere, default -1)
         pub voter_id: i32,

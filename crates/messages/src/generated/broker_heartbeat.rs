@@ -91,10 +91,10 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Tells a broker how the controller sees it.
+    /// Tells a broker its state as the controller sees it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct BrokerHeartbeatResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

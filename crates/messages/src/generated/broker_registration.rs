@@ -13,7 +13,7 @@ pub mod request {
         pub broker_id: i32,
         /// Has to equal the controller's cluster id.
         pub cluster_id: ByteString,
-        /// Random id of this process; tells a restart from a duplicate broker id.
+        /// Random id of this process; distinguishes a restart from a duplicate broker id.
         pub incarnation_id: Uuid,
         /// In every version.
         pub listeners: Vec<Listener>,
@@ -159,10 +159,10 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Controller's answer to a registering broker.
+    /// Controller's response to a registering broker.
     #[derive(Clone, Debug, PartialEq)]
     pub struct BrokerRegistrationResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

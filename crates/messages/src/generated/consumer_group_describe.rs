@@ -53,7 +53,7 @@ pub mod response {
     /// State of the asked consumer groups, members included.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ConsumerGroupDescribeResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub groups: Vec<DescribedGroup>,
@@ -83,7 +83,7 @@ pub mod response {
     pub struct DescribedGroup {
         /// Result for this group; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Id of a group.
         pub group_id: ByteString,
@@ -97,7 +97,7 @@ pub mod response {
         pub assignor_name: ByteString,
         /// In every version.
         pub members: Vec<Member>,
-        /// One bit per ACL operation code; -2147483648 = not asked for. (default -2147483648)
+        /// One bit per ACL operation code; -2147483648 = not requested. (default -2147483648)
         pub authorized_operations: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -128,14 +128,14 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Coordinator's answer to a member heartbeat, with a new assignment when there is one.
+    /// Coordinator's response to a member heartbeat, with a new assignment when there is one.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ConsumerGroupHeartbeatResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Id to use from now on; a v0 client learns it here.
         pub member_id: Option<ByteString>,

@@ -78,7 +78,7 @@ pub mod consumer_protocol_subscription {
         pub owned_partitions: Vec<TopicPartition>,
         /// Generation the owned partitions are from; -1 = none (KIP-792). (versions 2+, dropped in silence elsewhere, default -1)
         pub generation_id: i32,
-        /// null = not told (KIP-881). (versions 3+, dropped in silence elsewhere)
+        /// null = not reported (KIP-881). (versions 3+, dropped in silence elsewhere)
         pub rack_id: Option<ByteString>,
     }
 

@@ -62,7 +62,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Answer of the controller to a stopping broker, which asks again as long as partitions remain. Gone in 4.0.
+    /// Response of the controller to a stopping broker, which repeats the request as long as partitions remain. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ControlledShutdownResponse {
         /// 0 when all went well.

@@ -125,7 +125,7 @@ pub mod response {
         pub token_id: ByteString,
         /// The token secret; its base64 form is the SCRAM password.
         pub hmac: Bytes,
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,7 +11,7 @@ pub mod request {
     pub struct CreatePartitionsRequest {
         /// In every version.
         pub topics: Vec<CreatePartitionsTopic>,
-        /// Milliseconds the server may take before it answers.
+        /// Milliseconds the server may take before it responds.
         pub timeout_ms: i32,
         /// True = check the request without changing anything.
         pub validate_only: bool,
@@ -128,7 +128,7 @@ pub mod response {
     /// Outcome per topic of a CreatePartitions request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct CreatePartitionsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub results: Vec<CreatePartitionsTopicResult>,
@@ -162,7 +162,7 @@ pub mod response {
         pub name: ByteString,
         /// Result for this topic; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -51,7 +51,7 @@ pub mod response {
     /// Outcome per group of a DeleteGroups request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DeleteGroupsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub results: Vec<DeletableGroupResult>,
@@ -85,7 +85,7 @@ pub mod response {
         pub group_id: ByteString,
         /// 0 = deleted; 68 = the group still has members.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none. (versions 3+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 3+, dropped in silence elsewhere)
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

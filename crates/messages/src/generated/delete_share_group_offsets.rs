@@ -77,11 +77,11 @@ pub mod response {
     /// Outcome per topic of a DeleteShareGroupOffsets request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DeleteShareGroupOffsetsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub responses: Vec<DeleteShareGroupOffsetsResponseTopic>,
@@ -117,7 +117,7 @@ pub mod response {
         pub topic_id: Uuid,
         /// Result for this topic; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

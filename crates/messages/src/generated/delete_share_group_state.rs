@@ -161,7 +161,7 @@ pub mod response {
         pub partition: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Lists access rules that match a filter. Needs the describe right on the cluster; without an authorizer the answer is error 54.
+    /// Lists access rules that match a filter. Needs the describe right on the cluster; without an authorizer the response is error 54.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeAclsRequest {
         /// 1 = any, 2 = topic, 3 = group, 4 = cluster, 5 = transactional id, 6 = token, 7 = user.

@@ -100,11 +100,11 @@ pub mod response {
     /// Quota settings that match a DescribeClientQuotas request.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeClientQuotasResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// One entry per quota entity; null when the request failed.
         pub entries: Option<Vec<EntryData>>,

@@ -68,11 +68,11 @@ pub mod response {
     /// Cluster id, controller and addresses of the nodes of the wanted kind.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeClusterResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// 1 = the nodes are brokers, 2 = they are controllers. (versions 1+, default 1)
         pub endpoint_type: i8,
@@ -82,7 +82,7 @@ pub mod response {
         pub controller_id: i32,
         /// Nodes of the asked type, so controllers when EndpointType is 2.
         pub brokers: Vec<DescribeClusterBroker>,
-        /// One bit per ACL operation code; -2147483648 = not asked for. (default -2147483648)
+        /// One bit per ACL operation code; -2147483648 = not requested. (default -2147483648)
         pub cluster_authorized_operations: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

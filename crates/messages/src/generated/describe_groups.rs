@@ -99,7 +99,7 @@ pub mod response {
         pub protocol_data: ByteString,
         /// In every version.
         pub members: Vec<DescribedGroupMember>,
-        /// Bit n = ACL operation n is allowed; -2147483648 = was not asked for (KIP-430). (versions 3+, default -2147483648)
+        /// Bit n = ACL operation n is allowed; -2147483648 = not requested (KIP-430). (versions 3+, default -2147483648)
         pub authorized_operations: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

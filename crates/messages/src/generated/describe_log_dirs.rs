@@ -218,7 +218,7 @@ pub mod response {
         pub partition_index: i32,
         /// Bytes of all log segments on disk.
         pub partition_size: i64,
-        /// Offsets behind: a future replica behind the current one, else behind the high watermark.
+        /// Lag in offsets: of a future replica to the current one, otherwise to the high watermark.
         pub offset_lag: i64,
         /// true = copy being built by a move between disks, not in use yet.
         pub is_future_key: bool,

@@ -77,7 +77,7 @@ pub mod response {
     /// Producer state per partition as the asked broker keeps it.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeProducersResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<TopicResponse>,
@@ -137,7 +137,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub active_producers: Vec<ProducerState>,

@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Asks for the state of the KRaft quorum. Name the topic __cluster_metadata, partition 0; only the leader can answer.
+    /// Asks for the state of the KRaft quorum. Give the topic __cluster_metadata, partition 0; only the leader can respond.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeQuorumRequest {
         /// In every version.
@@ -103,7 +103,7 @@ pub mod response {
     pub struct DescribeQuorumResponse {
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none. (versions 2+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 2+, dropped in silence elsewhere)
         pub error_message: Option<ByteString>,
         /// In every version.
         pub topics: Vec<TopicData>,
@@ -181,7 +181,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none. (versions 2+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 2+, dropped in silence elsewhere)
         pub error_message: Option<ByteString>,
         /// -1 = no leader known.
         pub leader_id: i32,

@@ -115,7 +115,7 @@ pub mod response {
     /// Start offsets of share partitions, per group.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeShareGroupOffsetsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub groups: Vec<DescribeShareGroupOffsetsResponseGroup>,
@@ -149,7 +149,7 @@ pub mod response {
         pub topics: Vec<DescribeShareGroupOffsetsResponseTopic>,
         /// Result for this group; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -221,7 +221,7 @@ pub mod response {
         pub lag: i64,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

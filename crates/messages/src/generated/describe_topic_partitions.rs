@@ -120,7 +120,7 @@ pub mod response {
     /// One page of topic metadata. Ask again with NextCursor until it is null.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeTopicPartitionsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<DescribeTopicPartitionsResponseTopic>,

@@ -49,7 +49,7 @@ pub mod response {
     /// State of each asked transactional id.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeTransactionsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub transaction_states: Vec<TransactionState>,

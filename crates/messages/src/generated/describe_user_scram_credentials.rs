@@ -82,11 +82,11 @@ pub mod response {
     /// SCRAM mechanisms and iteration counts per user.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeUserScramCredentialsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub results: Vec<DescribeUserScramCredentialsResult>,
@@ -132,7 +132,7 @@ pub mod response {
         pub user: ByteString,
         /// 0 = found; 91 = the user has no SCRAM credentials.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub credential_infos: Vec<CredentialInfo>,

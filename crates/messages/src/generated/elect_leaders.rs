@@ -100,7 +100,7 @@ pub mod response {
     /// Outcome per partition of an ElectLeaders request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ElectLeadersResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// (versions 1+)
         pub error_code: ErrorCode,
@@ -168,7 +168,7 @@ pub mod response {
         pub partition_id: i32,
         /// 0 = elected; 84 = the wanted leader already leads.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

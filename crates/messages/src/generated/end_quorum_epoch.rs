@@ -9,7 +9,7 @@ pub mod request {
     /// A KRaft leader that steps down tells the voters, so that they elect a new one without waiting for a timeout (KIP-595).
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct EndQuorumEpochRequest {
-        /// Lets voters reject strangers; null = not checked.
+        /// Lets voters reject nodes of other clusters; null = not checked.
         pub cluster_id: Option<ByteString>,
         /// In every version.
         pub topics: Vec<TopicData>,

@@ -65,7 +65,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// The controller's answer to a forwarded request, to be handed to the client by the broker.
+    /// The controller's response to a forwarded request, which the broker passes on to the client.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct EnvelopeResponse {
         /// Header and body of the inner response, without the leading size; null on error.

@@ -3,7 +3,7 @@
 use crate::error_code::{ErrorCode, ErrorInfo};
 
 impl ErrorCode {
-    /// The broker failed in a way that no other code covers; its log tells more. Since 0.8.0.
+    /// The broker failed in a way that no other code covers; see its log. Since 0.8.0.
     pub const UNKNOWN_SERVER_ERROR: Self = Self(-1);
     /// Success. Since 0.8.0.
     pub const NONE: Self = Self(0);
@@ -13,7 +13,7 @@ impl ErrorCode {
     pub const CORRUPT_MESSAGE: Self = Self(2);
     /// The broker does not know this topic or partition; refresh metadata, it may be new or deleted. Since 0.8.0.
     pub const UNKNOWN_TOPIC_OR_PARTITION: Self = Self(3);
-    /// The fetch size asked for makes no sense; change it. Since 0.8.0.
+    /// The requested fetch size is invalid; change it. Since 0.8.0.
     pub const INVALID_FETCH_SIZE: Self = Self(4);
     /// No leader right now, usually during an election; refresh metadata and retry. Since 0.8.0.
     pub const LEADER_NOT_AVAILABLE: Self = Self(5);
@@ -23,7 +23,7 @@ impl ErrorCode {
     pub const REQUEST_TIMED_OUT: Self = Self(7);
     /// The broker needed is down or cannot be reached. Since 0.8.0.
     pub const BROKER_NOT_AVAILABLE: Self = Self(8);
-    /// The replica asked for is not on this broker; refresh metadata and retry. Since 0.8.0.
+    /// The replica is not on this broker; refresh metadata and retry. Since 0.8.0.
     pub const REPLICA_NOT_AVAILABLE: Self = Self(9);
     /// One record or batch is above max.message.bytes; send smaller ones. Since 0.8.0.
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
@@ -31,11 +31,11 @@ impl ErrorCode {
     pub const STALE_CONTROLLER_EPOCH: Self = Self(11);
     /// The text given with the committed offset is above the limit of the broker; shorten it. Since 0.8.1.
     pub const OFFSET_METADATA_TOO_LARGE: Self = Self(12);
-    /// The connection broke before an answer came; made by clients, brokers do not send it. In 0.8.1 the code meant a stale leader epoch. Since 0.8.2.
+    /// The connection broke before a response came; clients create this code, brokers do not send it. In 0.8.1 the code meant a stale leader epoch. Since 0.8.2.
     pub const NETWORK_EXCEPTION: Self = Self(13);
     /// The coordinator is still reading its log; wait a little and retry. Since 0.8.2.
     pub const COORDINATOR_LOAD_IN_PROGRESS: Self = Self(14);
-    /// No coordinator can be named yet; look it up again after a pause. Since 0.8.2.
+    /// There is no coordinator yet; look it up again after a pause. Since 0.8.2.
     pub const COORDINATOR_NOT_AVAILABLE: Self = Self(15);
     /// The broker is no longer coordinator for this id; find the coordinator and retry there. Since 0.8.2.
     pub const NOT_COORDINATOR: Self = Self(16);
@@ -71,11 +71,11 @@ impl ErrorCode {
     pub const CLUSTER_AUTHORIZATION_FAILED: Self = Self(31);
     /// A record timestamp is too far from the clock of the broker, or has no valid value. Since 0.10.0.
     pub const INVALID_TIMESTAMP: Self = Self(32);
-    /// The broker does not offer this SASL mechanism; its answer lists those it has. Since 0.10.0.
+    /// The broker does not offer this SASL mechanism; its response lists those it has. Since 0.10.0.
     pub const UNSUPPORTED_SASL_MECHANISM: Self = Self(33);
     /// The SASL request comes at a point where it does not belong, such as after login. Since 0.10.0.
     pub const ILLEGAL_SASL_STATE: Self = Self(34);
-    /// The broker does not speak this version of the API; pick one from its ApiVersions answer. Since 0.10.0.
+    /// The broker does not support this version of the API; choose one from its ApiVersions response. Since 0.10.0.
     pub const UNSUPPORTED_VERSION: Self = Self(35);
     /// The name is taken; an existing topic needs nothing more. Since 0.10.1.
     pub const TOPIC_ALREADY_EXISTS: Self = Self(36);
@@ -97,7 +97,7 @@ impl ErrorCode {
     pub const POLICY_VIOLATION: Self = Self(44);
     /// A batch is missing between this one and the last; the producer must recover or give up. Since 0.11.0.
     pub const OUT_OF_ORDER_SEQUENCE_NUMBER: Self = Self(45);
-    /// This batch was written already; the producer may take it as done. Since 0.11.0.
+    /// This batch was written already; the producer can treat it as done. Since 0.11.0.
     pub const DUPLICATE_SEQUENCE_NUMBER: Self = Self(46);
     /// The producer epoch is out of date; another instance may have taken over, or a new id is needed. Since 0.11.0.
     pub const INVALID_PRODUCER_EPOCH: Self = Self(47);
@@ -161,7 +161,7 @@ impl ErrorCode {
     pub const UNSUPPORTED_COMPRESSION_TYPE: Self = Self(76);
     /// The broker registered again since; requests with its former epoch are refused. Brokers only. Since 2.2.
     pub const STALE_BROKER_EPOCH: Self = Self(77);
-    /// The new leader cannot name a safe end offset yet; retry shortly. Since 2.2.
+    /// The new leader does not know a safe end offset yet; retry shortly. Since 2.2.
     pub const OFFSET_NOT_AVAILABLE: Self = Self(78);
     /// The first join got a member id; send JoinGroup again with it. Since 2.2.
     pub const MEMBER_ID_REQUIRED: Self = Self(79);
@@ -169,7 +169,7 @@ impl ErrorCode {
     pub const PREFERRED_LEADER_NOT_AVAILABLE: Self = Self(80);
     /// The group is full by group.max.size; no more members. Since 2.2.
     pub const GROUP_MAX_SIZE_REACHED: Self = Self(81);
-    /// Another member with the same instance id has taken over; shut this one down. Since 2.3.
+    /// Another member with the same instance id took over; stop this one. Since 2.3.
     pub const FENCED_INSTANCE_ID: Self = Self(82);
     /// None of the replicas may become leader at present. Since 2.4.
     pub const ELIGIBLE_LEADERS_NOT_AVAILABLE: Self = Self(83);
@@ -181,7 +181,7 @@ impl ErrorCode {
     pub const GROUP_SUBSCRIBED_TO_TOPIC: Self = Self(86);
     /// The broker checked a record and refused it, for instance a missing key in a compacted topic. Since 2.4.
     pub const INVALID_RECORD: Self = Self(87);
-    /// Open transactions may still change the offsets asked for; retry soon. Since 2.5.
+    /// Open transactions may still change these offsets; retry soon. Since 2.5.
     pub const UNSTABLE_OFFSET_COMMIT: Self = Self(88);
     /// The client is over a quota on topic changes; wait for the throttle time, then retry. Since 2.7.
     pub const THROTTLING_QUOTA_EXCEEDED: Self = Self(89);
@@ -195,15 +195,15 @@ impl ErrorCode {
     pub const UNACCEPTABLE_CREDENTIAL: Self = Self(93);
     /// Nodes of the KRaft quorum disagree about who the voters are. Controllers only. Since 2.7.
     pub const INCONSISTENT_VOTER_SET: Self = Self(94);
-    /// The feature level asked for is out of range or an unsafe downgrade. Since 2.7.
+    /// The feature level is out of range or an unsafe downgrade. Since 2.7.
     pub const INVALID_UPDATE_VERSION: Self = Self(95);
     /// The controller could not store the new feature levels; look them up before trying again. Since 2.7.
     pub const FEATURE_UPDATE_FAILED: Self = Self(96);
     /// The controller cannot read the principal in the envelope; plugins may differ. Brokers only. Since 2.8.
     pub const PRINCIPAL_DESERIALIZATION_FAILURE: Self = Self(97);
-    /// The KRaft snapshot asked for is no longer kept; fetch again for a newer one. Since 2.8.
+    /// The KRaft snapshot is no longer kept; fetch again for a newer one. Since 2.8.
     pub const SNAPSHOT_NOT_FOUND: Self = Self(98);
-    /// The snapshot was asked for from a byte position it does not have. Since 2.8.
+    /// The snapshot does not have the requested byte position. Since 2.8.
     pub const POSITION_OUT_OF_RANGE: Self = Self(99);
     /// The broker knows no topic with this id; refresh metadata, it may be new or deleted. Since 2.8.
     pub const UNKNOWN_TOPIC_ID: Self = Self(100);
@@ -229,17 +229,17 @@ impl ErrorCode {
     pub const FENCED_MEMBER_EPOCH: Self = Self(110);
     /// A living member still holds this instance id; it has to leave first. Since 3.5.
     pub const UNRELEASED_INSTANCE_ID: Self = Self(111);
-    /// The broker does not have the assignor asked for; choose one it is configured with. Since 3.5.
+    /// The broker does not have this assignor; choose one it is configured with. Since 3.5.
     pub const UNSUPPORTED_ASSIGNOR: Self = Self(112);
     /// The member epoch is not the newest; take it from the next heartbeat and retry. Since 3.6.
     pub const STALE_MEMBER_EPOCH: Self = Self(113);
     /// The listener belongs to the other kind of node, broker or controller; use the right address. Since 3.7.
     pub const MISMATCHED_ENDPOINT_TYPE: Self = Self(114);
-    /// The cluster description was asked for an endpoint kind this version does not know. Since 3.7.
+    /// The endpoint type in the DescribeCluster request is not supported at this version. Since 3.7.
     pub const UNSUPPORTED_ENDPOINT_TYPE: Self = Self(115);
     /// There is no controller with this id. Since 3.7.
     pub const UNKNOWN_CONTROLLER_ID: Self = Self(116);
-    /// The telemetry subscription has changed; fetch subscriptions anew, then push. Since 3.7.
+    /// The telemetry subscription has changed; fetch the subscription again, then push. Since 3.7.
     pub const UNKNOWN_SUBSCRIPTION_ID: Self = Self(117);
     /// The metrics pushed are above the limit from the subscription; send less. Since 3.7.
     pub const TELEMETRY_TOO_LARGE: Self = Self(118);
@@ -253,7 +253,7 @@ impl ErrorCode {
     pub const SHARE_SESSION_NOT_FOUND: Self = Self(122);
     /// The share session epoch is not the one expected; open a new session with epoch 0. Since 3.9.
     pub const INVALID_SHARE_SESSION_EPOCH: Self = Self(123);
-    /// The share state was initialized anew since; the older state epoch is refused. Brokers only. Since 3.9.
+    /// The share state was initialized again since; the older state epoch is refused. Brokers only. Since 3.9.
     pub const FENCED_STATE_EPOCH: Self = Self(124);
     /// Node id and directory id do not name the receiving voter. Controllers only. Since 3.9.
     pub const INVALID_VOTER_KEY: Self = Self(125);

@@ -59,7 +59,7 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Resulting end of validity, milliseconds since 1970.
         pub expiry_timestamp_ms: i64,
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

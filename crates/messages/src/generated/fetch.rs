@@ -15,11 +15,11 @@ pub mod request {
         pub replica_id: i32,
         /// Filled in by follower replicas; consumers leave it at its default (KIP-903). (versions 15+, tag 1)
         pub replica_state: ReplicaState,
-        /// Milliseconds to hold the answer back while fewer than MinBytes are there.
+        /// Most milliseconds to wait until MinBytes are available.
         pub max_wait_ms: i32,
-        /// The answer is sent once this much data is ready; 0 = at once.
+        /// The response is sent once this much data is available; 0 = at once.
         pub min_bytes: i32,
-        /// Soft limit for the whole answer: a larger first batch still comes whole (KIP-74). (versions 3+, dropped in silence elsewhere, default 2147483647)
+        /// Soft limit for the whole response: a larger first batch is still sent whole (KIP-74). (versions 3+, dropped in silence elsewhere, default 2147483647)
         pub max_bytes: i32,
         /// 0 = read uncommitted, 1 = read committed. (versions 4+, dropped in silence elsewhere)
         pub isolation_level: i8,
@@ -194,7 +194,7 @@ pub mod request {
         pub partition_max_bytes: i32,
         /// KRaft replicas only: which disk directory holds the log (KIP-853). (versions 17+, tag 0, dropped in silence elsewhere)
         pub replica_directory_id: Uuid,
-        /// KRaft replicas only, so the leader can tell when it has news; default = not in use. (versions 18+, tag 1, dropped in silence elsewhere, default 9223372036854775807)
+        /// KRaft replicas only, so the leader knows when it has news; default = not in use. (versions 18+, tag 1, dropped in silence elsewhere, default 9223372036854775807)
         pub high_watermark: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -410,7 +410,7 @@ pub mod response {
         pub last_stable_offset: i64,
         /// Oldest offset still in the partition; -1 = unknown. (versions 5+, dropped in silence elsewhere, default -1)
         pub log_start_offset: i64,
-        /// Tells the replica to truncate: its log differs after this point. Records are empty then. (versions 12+, tag 0)
+        /// The replica has to truncate: its log differs after this point. Records are empty then. (versions 12+, tag 0)
         pub diverging_epoch: EpochEndOffset,
         /// Comes with wrong-leader errors and saves a metadata lookup (KIP-951). (versions 12+, tag 1)
         pub current_leader: LeaderIdAndEpoch,

@@ -9,7 +9,7 @@ pub mod request {
     /// Downloads a piece of a KRaft snapshot from the quorum leader (KIP-630). Repeat with a growing position until the size is reached.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FetchSnapshotRequest {
-        /// Lets the leader reject strangers; null = not checked. (tag 0)
+        /// Lets the leader reject nodes of other clusters; null = not checked. (tag 0)
         pub cluster_id: Option<ByteString>,
         /// Node id of the fetching replica; -1 = not given. (default -1)
         pub replica_id: i32,
@@ -95,7 +95,7 @@ pub mod request {
         pub partition: i32,
         /// Leader epoch the sender knows; fences stale senders.
         pub current_leader_epoch: i32,
-        /// Names the snapshot to load, as told by a Fetch response.
+        /// Names the snapshot to load, as given by a Fetch response.
         pub snapshot_id: SnapshotId,
         /// Byte position in the snapshot to start at.
         pub position: i64,
@@ -180,7 +180,7 @@ pub mod response {
     /// A piece of a KRaft snapshot.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct FetchSnapshotResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

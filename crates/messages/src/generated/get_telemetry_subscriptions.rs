@@ -49,13 +49,13 @@ pub mod response {
     /// Which metrics to push, how often and in what form (KIP-714).
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct GetTelemetrySubscriptionsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
         /// Broker-made id when the request had the zero uuid; keep it for all later calls.
         pub client_instance_id: Uuid,
-        /// Stands for this set of settings; quote it in each push.
+        /// Identifies this set of settings; repeat it in each push.
         pub subscription_id: i32,
         /// Ids the broker takes, best first: 0 = none, 1 = gzip, 2 = snappy, 3 = lz4, 4 = zstd.
         pub accepted_compression_types: Vec<i8>,

@@ -629,7 +629,7 @@ pub mod consumer_group_partition_metadata_value {
 pub mod consumer_group_member_metadata_key {
     use crate::codec::*;
 
-    /// Key in __consumer_offsets for what a member of a consumer group told about itself (KIP-848).
+    /// Key in __consumer_offsets for what a member of a consumer group reported about itself (KIP-848).
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ConsumerGroupMemberMetadataKey {
         /// In every version.
@@ -674,7 +674,7 @@ pub mod consumer_group_member_metadata_value {
     pub struct ConsumerGroupMemberMetadataValue {
         /// Set for static members only; null = dynamic member.
         pub instance_id: Option<ByteString>,
-        /// null = not told.
+        /// null = not reported.
         pub rack_id: Option<ByteString>,
         /// In every version.
         pub client_id: ByteString,
@@ -1060,13 +1060,13 @@ pub mod consumer_group_current_member_assignment_value {
     pub struct ConsumerGroupCurrentMemberAssignmentValue {
         /// Group epoch the member has caught up with; -2 = a static member that left for now.
         pub member_epoch: i32,
-        /// Epoch before the latest change; accepted when the answer to a heartbeat got lost.
+        /// Epoch before the latest change; accepted when the response to a heartbeat got lost.
         pub previous_member_epoch: i32,
         /// 0 = stable, 1 = has to revoke partitions first, 2 = waits for others to give partitions up.
         pub state: i8,
         /// In every version.
         pub assigned_partitions: Vec<TopicPartitions>,
-        /// Still owned, but the member was told to let them go.
+        /// Still owned, but the member was asked to give them up.
         pub partitions_pending_revocation: Vec<TopicPartitions>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -1296,7 +1296,7 @@ pub mod share_group_partition_metadata_value {
 pub mod share_group_member_metadata_key {
     use crate::codec::*;
 
-    /// Key in __consumer_offsets for what a share group member told about itself (KIP-932).
+    /// Key in __consumer_offsets for what a share group member reported about itself (KIP-932).
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ShareGroupMemberMetadataKey {
         /// In every version.
@@ -1339,7 +1339,7 @@ pub mod share_group_member_metadata_value {
     /// Subscription and client details of a share group member (KIP-932). The group coordinator writes it to __consumer_offsets.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ShareGroupMemberMetadataValue {
-        /// null = not told.
+        /// null = not reported.
         pub rack_id: Option<ByteString>,
         /// In every version.
         pub client_id: ByteString,
@@ -1821,7 +1821,7 @@ pub mod share_group_state_partition_metadata_key {
 pub mod share_group_state_partition_metadata_value {
     use crate::codec::*;
 
-    /// Tells for which partitions of a share group the share coordinator holds state. The group coordinator writes it to __consumer_offsets.
+    /// Says for which partitions of a share group the share coordinator has state. The group coordinator writes it to __consumer_offsets.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ShareGroupStatePartitionMetadataValue {
         /// State was asked for at the share coordinator, not yet confirmed.
@@ -2162,7 +2162,7 @@ pub mod streams_group_metadata_value {
 pub mod streams_group_member_metadata_key {
     use crate::codec::*;
 
-    /// Key in __consumer_offsets for what a streams group member told about itself (KIP-1071).
+    /// Key in __consumer_offsets for what a streams group member reported about itself (KIP-1071).
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct StreamsGroupMemberMetadataKey {
         /// In every version.
@@ -2207,7 +2207,7 @@ pub mod streams_group_member_metadata_value {
     pub struct StreamsGroupMemberMetadataValue {
         /// Set for static members only; null = dynamic member.
         pub instance_id: Option<ByteString>,
-        /// null = not told.
+        /// null = not reported.
         pub rack_id: Option<ByteString>,
         /// In every version.
         pub client_id: ByteString,
@@ -2591,7 +2591,7 @@ pub mod streams_group_current_member_assignment_value {
     pub struct StreamsGroupCurrentMemberAssignmentValue {
         /// Group epoch the member has caught up with.
         pub member_epoch: i32,
-        /// Epoch before the latest change; accepted when the answer to a heartbeat got lost.
+        /// Epoch before the latest change; accepted when the response to a heartbeat got lost.
         pub previous_member_epoch: i32,
         /// 0 = stable, 1 = has to revoke tasks first, 2 = waits for others to give tasks up.
         pub state: i8,
@@ -2601,11 +2601,11 @@ pub mod streams_group_current_member_assignment_value {
         pub standby_tasks: Vec<TaskIds>,
         /// Restoring state before the active task moves here.
         pub warmup_tasks: Vec<TaskIds>,
-        /// Still owned, but the member was told to let them go.
+        /// Still owned, but the member was asked to give them up.
         pub active_tasks_pending_revocation: Vec<TaskIds>,
-        /// Standby tasks that the member was told to close.
+        /// Standby tasks that the member was asked to close.
         pub standby_tasks_pending_revocation: Vec<TaskIds>,
-        /// Warmup tasks that the member was told to close.
+        /// Warmup tasks that the member was asked to close.
         pub warmup_tasks_pending_revocation: Vec<TaskIds>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -2775,7 +2775,7 @@ pub mod streams_group_topology_value {
         pub subtopology_id: ByteString,
         /// Topics read that the application itself does not create.
         pub source_topics: Vec<ByteString>,
-        /// Patterns of topics read, besides those named.
+        /// Patterns of topics read, in addition to those listed.
         pub source_topic_regex: Vec<ByteString>,
         /// Internal topics that back up the state stores.
         pub state_changelog_topics: Vec<TopicInfo>,

@@ -6,7 +6,7 @@
 pub mod request_header {
     use crate::codec::*;
 
-    /// Stands before the body of every request, after the int32 size. The client writes it; the API version decides which header version.
+    /// Comes before the body of every request, after the int32 size. The client writes it; the API version decides which header version.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RequestHeader {
         /// Says which API the body belongs to.
@@ -63,10 +63,10 @@ pub mod request_header {
 pub mod response_header {
     use crate::codec::*;
 
-    /// Stands before the body of every response, after the int32 size. The broker writes it; ApiVersions responses always use version 0.
+    /// Comes before the body of every response, after the int32 size. The broker writes it; ApiVersions responses always use version 0.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ResponseHeader {
-        /// Copied from the request; the only hint to which API and version it answers.
+        /// Copied from the request; the only hint to the request, and so to API and version.
         pub correlation_id: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,7 +11,7 @@ pub mod request {
     pub struct HeartbeatRequest {
         /// Id of a group.
         pub group_id: ByteString,
-        /// From the last JoinGroup answer.
+        /// From the last JoinGroup response.
         pub generation_id: i32,
         /// In every version.
         pub member_id: ByteString,
@@ -60,7 +60,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Answer to a heartbeat; its error code is how a member learns of a rebalance.
+    /// Response to a heartbeat; a member learns of a rebalance by its error code.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct HeartbeatResponse {
         /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)

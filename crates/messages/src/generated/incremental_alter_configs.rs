@@ -134,7 +134,7 @@ pub mod response {
     /// Outcome per resource of an IncrementalAlterConfigs request; each resource succeeds or fails as a whole.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct IncrementalAlterConfigsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub responses: Vec<AlterConfigsResourceResponse>,
@@ -166,7 +166,7 @@ pub mod response {
     pub struct AlterConfigsResourceResponse {
         /// Result for this resource; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// 2 = topic, 4 = broker, 8 = broker logger, 16 = client metrics, 32 = group.
         pub resource_type: i8,

@@ -67,7 +67,7 @@ pub mod request {
     pub struct PartitionData {
         /// In every version.
         pub partition: i32,
-        /// Rises each time the state is set up anew; fences older writers.
+        /// Rises each time the state is set up again; fences older writers.
         pub state_epoch: i32,
         /// First offset to deliver; -1 = decided later.
         pub start_offset: i64,
@@ -165,7 +165,7 @@ pub mod response {
         pub partition: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Enters a classic group or starts a rebalance; a member sends it to the coordinator, which answers only when all have joined or time is up.
+    /// Enters a classic group or starts a rebalance; a member sends it to the coordinator, which responds only when all members have joined or the time is up.
     #[derive(Clone, Debug, PartialEq)]
     pub struct JoinGroupRequest {
         /// Id of a group.
@@ -135,9 +135,9 @@ pub mod response {
         pub protocol_type: Option<ByteString>,
         /// The assignor chosen for this generation. (nullable in 7+)
         pub protocol_name: Option<ByteString>,
-        /// Member id; whoever finds its own id here computes the assignment.
+        /// Member id; the member with this id computes the assignment.
         pub leader: ByteString,
-        /// true = a returning static leader must not assign anew (KIP-814). (versions 9+)
+        /// true = a returning static leader must not compute a new assignment (KIP-814). (versions 9+)
         pub skip_assignment: bool,
         /// The id to use from now on.
         pub member_id: ByteString,

@@ -224,7 +224,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Answer of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
+    /// Response of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct LeaderAndIsrResponse {
         /// 11 = old controller, 77 = old broker epoch; nothing was applied then.

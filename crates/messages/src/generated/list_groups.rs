@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Lists the groups of one broker. For the whole cluster send it to every broker and join the answers.
+    /// Lists the groups of one broker. For the whole cluster send it to every broker and merge the responses.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ListGroupsRequest {
         /// Wanted group states such as Stable; empty = all (KIP-518). (versions 4+)
@@ -52,7 +52,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Groups coordinated by the broker that answers, cut to those the caller may see.
+    /// Groups coordinated by this broker, without those the caller may not see.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ListGroupsResponse {
         /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)

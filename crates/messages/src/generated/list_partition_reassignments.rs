@@ -9,7 +9,7 @@ pub mod request {
     /// Asks the controller which partitions are being moved right now (KIP-455).
     #[derive(Clone, Debug, PartialEq)]
     pub struct ListPartitionReassignmentsRequest {
-        /// Milliseconds to wait for an answer. (default 60000)
+        /// Milliseconds to wait for a response. (default 60000)
         pub timeout_ms: i32,
         /// Partitions to look at; null = all.
         pub topics: Option<Vec<ListPartitionReassignmentsTopics>>,
@@ -91,11 +91,11 @@ pub mod response {
     /// Running replica moves. Partitions at rest are left out.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ListPartitionReassignmentsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub topics: Vec<OngoingTopicReassignment>,

@@ -73,7 +73,7 @@ pub mod response {
     /// Transactions known to the asked coordinator.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ListTransactionsResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

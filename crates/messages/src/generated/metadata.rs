@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// Asks any broker for the cluster: brokers, topics, partition leaders. Naming an unknown topic can create it, see AllowAutoTopicCreation.
+    /// Asks any broker for the cluster: brokers, topics, partition leaders. A request for an unknown topic can create it, see AllowAutoTopicCreation.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MetadataRequest {
         /// v0: empty = all topics. v1 and later: null = all, empty = none. (nullable in 1+)
@@ -114,7 +114,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// One broker's view of the cluster; it may lag behind. A topic that was just created answers with error 3 or 5 until it has leaders.
+    /// One broker's view of the cluster; it may be outdated. A topic that was just created has error 3 or 5 until it has leaders.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MetadataResponse {
         /// Quota delay in milliseconds; 0 = none. From v6 the client has to wait it out (KIP-219). (versions 3+, dropped in silence elsewhere)
@@ -127,7 +127,7 @@ pub mod response {
         pub controller_id: i32,
         /// In every version.
         pub topics: Vec<MetadataResponseTopic>,
-        /// Bit n = ACL operation n is allowed; -2147483648 = was not asked for (KIP-430). (versions 8-10, default -2147483648)
+        /// Bit n = ACL operation n is allowed; -2147483648 = not requested (KIP-430). (versions 8-10, default -2147483648)
         pub cluster_authorized_operations: i32,
         /// 129 = start again from the bootstrap addresses (KIP-1102). (versions 13+, dropped in silence elsewhere)
         pub error_code: ErrorCode,
@@ -230,7 +230,7 @@ pub mod response {
         pub is_internal: bool,
         /// In every version.
         pub partitions: Vec<MetadataResponsePartition>,
-        /// Bit n = ACL operation n is allowed; -2147483648 = was not asked for (KIP-430). (versions 8+, default -2147483648)
+        /// Bit n = ACL operation n is allowed; -2147483648 = not requested (KIP-430). (versions 8+, default -2147483648)
         pub topic_authorized_operations: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -381,7 +381,7 @@ pub mod register_broker_record {
         pub in_controlled_shutdown: bool,
         /// Ids of the online log directories (KIP-858). (versions 3+, tag 0)
         pub log_dirs: Vec<Uuid>,
-        /// Directories that take no new replicas (KIP-1066); null = not told. (versions 4+, tag 1)
+        /// Directories that take no new replicas (KIP-1066); null = not reported. (versions 4+, tag 1)
         pub cordoned_log_dirs: Option<Vec<Uuid>>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -1123,11 +1123,11 @@ pub mod delegation_token_record {
     /// A delegation token was made or renewed; it holds no secret. The active controller writes it to __cluster_metadata.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DelegationTokenRecord {
-        /// Principal the token stands for, such as User:alice.
+        /// Principal that the token represents, such as User:alice.
         pub owner: ByteString,
         /// Principal that asked for it; may differ from the owner.
         pub requester: ByteString,
-        /// Principals that may renew it besides the owner.
+        /// Principals other than the owner that may renew it.
         pub renewers: Vec<ByteString>,
         /// Milliseconds since 1970.
         pub issue_timestamp: i64,
@@ -1190,7 +1190,7 @@ pub mod user_scram_credential_record {
         pub salt: Bytes,
         /// StoredKey of RFC 5802; checks the proof of the client.
         pub stored_key: Bytes,
-        /// ServerKey of RFC 5802; signs the answer of the server.
+        /// ServerKey of RFC 5802; signs the response of the server.
         pub server_key: Bytes,
         /// Rounds of password hashing.
         pub iterations: i32,
@@ -1284,7 +1284,7 @@ pub mod client_quota_record {
     /// Sets or drops one client quota. The active controller writes it to __cluster_metadata.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ClientQuotaRecord {
-        /// All parts together name whom the quota limits, for example a user and a client id.
+        /// All parts together identify who is limited by the quota, for example a user and a client id.
         pub entity: Vec<EntityData>,
         /// Name of the quota, such as producer_byte_rate.
         pub key: ByteString,
@@ -1371,7 +1371,7 @@ pub mod quota_record {
     /// Client quota in the 2.8 KRaft preview, in the metadata log; since 3.0 ClientQuotaRecord has its key.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct QuotaRecord {
-        /// All parts together name whom the quota limits, for example a user and a client id.
+        /// All parts together identify who is limited by the quota, for example a user and a client id.
         pub entity: Vec<EntityData>,
         /// Name of the quota, such as producer_byte_rate.
         pub key: ByteString,
@@ -2005,7 +2005,7 @@ pub mod remove_delegation_token_record {
 pub mod register_controller_record {
     use crate::codec::*;
 
-    /// A controller told its endpoints and features (KIP-919). The active controller writes it to __cluster_metadata.
+    /// A controller reported its endpoints and features (KIP-919). The active controller writes it to __cluster_metadata.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct RegisterControllerRecord {
         /// In every version.

@@ -98,7 +98,7 @@ pub mod response {
     pub struct OffsetDeleteResponse {
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<OffsetDeleteResponseTopic>,

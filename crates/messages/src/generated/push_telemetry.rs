@@ -59,7 +59,7 @@ pub mod response {
     /// Outcome of a PushTelemetry request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct PushTelemetryResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Among others 117 = subscription is outdated, 118 = payload too large.
         pub error_code: ErrorCode,

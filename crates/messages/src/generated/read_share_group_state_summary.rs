@@ -163,9 +163,9 @@ pub mod response {
         pub partition: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
-        /// Rises each time the state is set up anew.
+        /// Rises each time the state is set up again.
         pub state_epoch: i32,
         /// Partition leader epoch kept with the state.
         pub leader_epoch: i32,

@@ -53,7 +53,7 @@ pub mod response {
     pub struct SaslAuthenticateResponse {
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Raw server token; may be empty on the last step.
         pub auth_bytes: Bytes,

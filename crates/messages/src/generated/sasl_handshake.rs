@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// First step of SASL: names the mechanism. After v0 bare tokens follow without headers, after v1 SaslAuthenticate requests. Never flexible.
+    /// First step of SASL: names the mechanism. After v0, raw tokens follow without headers, after v1 SaslAuthenticate requests. Never flexible.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct SaslHandshakeRequest {
         /// Such as PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER.
@@ -43,7 +43,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Tells whether the broker takes the SASL mechanism; on error 33 the list shows what would work.
+    /// Says whether the broker accepts the SASL mechanism; on error 33 the list shows what would work.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct SaslHandshakeResponse {
         /// 33 = mechanism not enabled, 34 = not expected at this point.

@@ -164,11 +164,11 @@ pub mod response {
     /// Outcome per partition of a ShareAcknowledge request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ShareAcknowledgeResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Time to acknowledge records before others can get them. (versions 2+, dropped in silence elsewhere)
         pub acquisition_lock_timeout_ms: i32,
@@ -238,7 +238,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Leader to turn to when the asked broker is not the leader any more.
         pub current_leader: LeaderIdAndEpoch,

@@ -53,7 +53,7 @@ pub mod share_snapshot_value {
     pub struct ShareSnapshotValue {
         /// Rises with each snapshot; updates refer to it.
         pub snapshot_epoch: i32,
-        /// Rises when the state is initialized anew; fences older writers.
+        /// Rises when the state is initialized again; fences older writers.
         pub state_epoch: i32,
         /// Leader epoch of the data partition when the state was written.
         pub leader_epoch: i32,

@@ -17,7 +17,7 @@ pub mod request {
         pub share_session_epoch: i32,
         /// Milliseconds the broker may wait for MinBytes to come in.
         pub max_wait_ms: i32,
-        /// Answer at once when this much data is there.
+        /// Respond at once when this much data is there.
         pub min_bytes: i32,
         /// Soft limit; the first batch is returned even if it is larger. (default 2147483647)
         pub max_bytes: i32,
@@ -225,11 +225,11 @@ pub mod response {
     /// Records acquired for the member and the results of its acknowledgements.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ShareFetchResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Time to acknowledge acquired records before others can get them. (versions 1+)
         pub acquisition_lock_timeout_ms: i32,
@@ -299,7 +299,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result of the fetch; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Result of the acknowledgements; 0 = success.
         pub acknowledge_error_code: ErrorCode,

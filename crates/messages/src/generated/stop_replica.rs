@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// ZooKeeper mode only: the controller tells a broker to stop serving replicas, and to delete them if so marked. Gone in 4.0.
+    /// ZooKeeper mode only: the controller tells a broker to stop serving replicas, and to delete those marked for it. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq)]
     pub struct StopReplicaRequest {
         /// Id of a node.
@@ -214,7 +214,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Answer of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
+    /// Response of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct StopReplicaResponse {
         /// 11 = old controller, 77 = old broker epoch; nothing was stopped then.

@@ -11,7 +11,7 @@ pub mod subscription_info_data {
     pub struct SubscriptionInfoData {
         /// Comes first, so it doubles as the version prefix.
         pub version: i32,
-        /// Lets the leader find a version all understand; -1 = not told. (versions 3+, default -1)
+        /// Lets the leader find a version all understand; -1 = not reported. (versions 3+, default -1)
         pub latest_supported_version: i32,
         /// The same for all stream threads of one process.
         pub process_id: Uuid,

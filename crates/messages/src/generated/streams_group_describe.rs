@@ -57,7 +57,7 @@ pub mod response {
     /// State of the asked Kafka Streams groups, with topology and members.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct StreamsGroupDescribeResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// In every version.
         pub groups: Vec<DescribedGroup>,
@@ -87,7 +87,7 @@ pub mod response {
     pub struct DescribedGroup {
         /// Result for this group; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Id of a group.
         pub group_id: ByteString,
@@ -101,7 +101,7 @@ pub mod response {
         pub topology: Option<Topology>,
         /// In every version.
         pub members: Vec<Member>,
-        /// One bit per ACL operation code; -2147483648 = not asked for. (default -2147483648)
+        /// One bit per ACL operation code; -2147483648 = not requested. (default -2147483648)
         pub authorized_operations: i32,
         /// Processor graph as uploaded by a member; null = not asked for or not there. (versions 1+)
         pub topology_description: Option<TopologyDescription>,

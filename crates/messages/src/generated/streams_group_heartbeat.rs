@@ -389,14 +389,14 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Coordinator's answer to a Kafka Streams member, with changed tasks and group status (KIP-1071).
+    /// Coordinator's response to a Kafka Streams member, with changed tasks and group status (KIP-1071).
     #[derive(Clone, Debug, PartialEq)]
     pub struct StreamsGroupHeartbeatResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// In every version.
         pub member_id: ByteString,
@@ -408,7 +408,7 @@ pub mod response {
         pub acceptable_recovery_lag_legacy: i32,
         /// Milliseconds between two reports of task offsets.
         pub task_offset_interval_ms: i32,
-        /// Offsets a task may lag behind and still count as warmed up; -1 = not set. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Lag in offsets up to which a task counts as warmed up; -1 = not set. (versions 1+, dropped in silence elsewhere, default -1)
         pub acceptable_recovery_lag: i64,
         /// Conditions the member has to know of; null or empty = none.
         pub status: Option<Vec<Status>>,

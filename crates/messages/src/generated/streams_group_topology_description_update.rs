@@ -189,11 +189,11 @@ pub mod response {
     /// Outcome of a StreamsGroupTopologyDescriptionUpdate request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct StreamsGroupTopologyDescriptionUpdateResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// Among others 135 = the description could not be stored.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,15 +11,15 @@ pub mod request {
     pub struct SyncGroupRequest {
         /// Id of a group.
         pub group_id: ByteString,
-        /// From the JoinGroup answer.
+        /// From the JoinGroup response.
         pub generation_id: i32,
         /// In every version.
         pub member_id: ByteString,
         /// Static membership id (KIP-345); null = dynamic member. (versions 3+)
         pub group_instance_id: Option<ByteString>,
-        /// As in the JoinGroup answer, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
+        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
         pub protocol_type: Option<ByteString>,
-        /// As in the JoinGroup answer, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
+        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
         pub protocol_name: Option<ByteString>,
         /// From the leader only; empty from all other members.
         pub assignments: Vec<SyncGroupRequestAssignment>,

@@ -9,7 +9,7 @@ pub mod request {
     /// Admin request that changes finalized feature levels of the cluster (KIP-584), such as metadata.version.
     #[derive(Clone, Debug, PartialEq)]
     pub struct UpdateFeaturesRequest {
-        /// Milliseconds the server may take before it answers. (default 60000)
+        /// Milliseconds the server may take before it responds. (default 60000)
         pub timeout_ms: i32,
         /// In every version.
         pub feature_updates: Vec<FeatureUpdateKey>,
@@ -116,11 +116,11 @@ pub mod response {
     /// Outcome of an UpdateFeatures request.
     #[derive(Clone, Debug, PartialEq)]
     pub struct UpdateFeaturesResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Outcome per feature; gone in v2, where one failure fails the whole request. (versions 0-1, dropped in silence elsewhere)
         pub results: Vec<UpdatableFeatureResult>,
@@ -166,7 +166,7 @@ pub mod response {
         pub feature: ByteString,
         /// Result for this feature; 0 = success.
         pub error_code: ErrorCode,
-        /// Readable detail on the error; null = none.
+        /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

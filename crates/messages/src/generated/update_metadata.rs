@@ -6,7 +6,7 @@
 pub mod request {
     use crate::codec::*;
 
-    /// ZooKeeper mode only: the controller pushes brokers and partition leaders, from which a broker answers metadata requests. Gone in 4.0.
+    /// ZooKeeper mode only: the controller pushes brokers and partition leaders, which a broker uses for Metadata responses. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq)]
     pub struct UpdateMetadataRequest {
         /// Id of a node.
@@ -214,7 +214,7 @@ pub mod request {
         }
     }
 
-    /// What a broker tells its clients about one partition.
+    /// What a broker reports to its clients about one partition.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct UpdateMetadataPartitionState {
         /// Up to v4; later the enclosing topic says it. (versions 0-4, dropped in silence elsewhere)
@@ -282,7 +282,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// Answer of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
+    /// Response of a broker to the controller of a ZooKeeper cluster. Gone in 4.0.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct UpdateMetadataResponse {
         /// 11 = old controller, 77 = old broker epoch.

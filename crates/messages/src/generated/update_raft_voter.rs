@@ -137,7 +137,7 @@ pub mod response {
     /// Outcome of an UpdateRaftVoter request.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct UpdateRaftVoterResponse {
-        /// Milliseconds the request was held back by a quota; 0 = not throttled.
+        /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

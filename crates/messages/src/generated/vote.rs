@@ -6,10 +6,10 @@
 pub mod request {
     use crate::codec::*;
 
-    /// A KRaft candidate asks the other voters for their vote (KIP-595). Travels between controllers only.
+    /// A KRaft candidate asks the other voters for their vote (KIP-595). Sent between controllers only.
     #[derive(Clone, Debug, PartialEq)]
     pub struct VoteRequest {
-        /// Lets voters reject strangers; null = not checked.
+        /// Lets voters reject nodes of other clusters; null = not checked.
         pub cluster_id: Option<ByteString>,
         /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, dropped in silence elsewhere, default -1)
         pub voter_id: i32,
@@ -82,7 +82,7 @@ pub mod request {
     pub struct PartitionData {
         /// In every version.
         pub partition_index: i32,
-        /// Epoch the candidate stands for election in.
+        /// Epoch of the election.
         pub replica_epoch: i32,
         /// Node that wants the vote.
         pub replica_id: i32,
@@ -139,7 +139,7 @@ pub mod request {
 pub mod response {
     use crate::codec::*;
 
-    /// A voter's answer to a KRaft candidate.
+    /// A voter's response to a KRaft candidate.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct VoteResponse {
         /// 0 when all went well.
