@@ -11,8 +11,8 @@ const EXAMPLES: &str = "Examples:
   milena broker --port 0 --json                    on a free port, which it prints
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
 
-All data is in memory and lost when the broker stops. Clients see a cluster of one node. `milena apis
---bootstrap localhost:9092` lists the APIs and versions that it serves.";
+All data is in memory and lost when the broker stops. Clients see a cluster of one node.
+`milena apis --bootstrap localhost:9092` lists the APIs and versions that it serves.";
 
 /// Start a Kafka broker in memory, for tests
 ///

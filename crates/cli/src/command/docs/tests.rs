@@ -133,7 +133,7 @@ fn every_proposal_that_is_named_says_what_it_is_about() {
 #[test]
 fn prose_names_fields_as_the_tables_do() {
     let page = &kafka()["api-fetch.html"];
-    assert!(page.contains("minBytes are there") && !page.contains("MinBytes"));
+    assert!(page.contains("until minBytes are available") && !page.contains("MinBytes"));
 }
 
 /// Nothing but these is wider than a phone; style.css lets all other text wrap anywhere on narrow screens.
