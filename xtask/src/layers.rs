@@ -65,7 +65,8 @@ const LAYERS: &[Layer] = &[
     Layer {
         height: 1,
         name: SCHEMA,
-        ours: Some(&[WIRE]),
+        // Messages are behind a feature, for conversions of typed values alone: the codecs stay independent.
+        ours: Some(&[MESSAGES, WIRE]),
         others: Others::Only(&["base64", "bytes", "serde_json", "thiserror"]),
     },
     Layer { height: 2, name: CONNECTION, ours: Some(&[MESSAGES, WIRE]), others: Others::Only(&["bytes", "thiserror"]) },

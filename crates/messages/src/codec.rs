@@ -4,6 +4,7 @@ pub(crate) use milena_wire::{
     At, ByteString, Bytes, Error, Int32s, Reader, Result, UnknownTags, Uuid, VersionRange, Writer,
 };
 
+use crate::display::DisplayMessage;
 pub(crate) use crate::{ApiKey, ErrorCode};
 
 /// A message, or a struct inside of one: anything with fields.
@@ -55,6 +56,48 @@ pub trait Message: Struct {
     /// As [`Message::decode`].
     fn from_bytes(bytes: Bytes, version: i16) -> Result<Self> {
         Self::decode(&mut Reader::new(bytes), version)
+    }
+
+    /// Reads the message from bytes that hold it and nothing after it.
+    ///
+    /// Peers may send bytes after a body, and Kafka ignores them: use [`Message::from_bytes`] for those. This is for tests,
+    /// and for bytes whose message is a guess.
+    ///
+    /// ```
+    /// use milena_messages::{HeartbeatResponse, Message};
+    ///
+    /// assert!(HeartbeatResponse::from_bytes_exact(b"\0\0"[..].into(), 0).is_ok());
+    /// let error = HeartbeatResponse::from_bytes_exact(b"\0\0\0"[..].into(), 0).unwrap_err();
+    /// assert_eq!(error.offset(), Some(2));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Message::decode`]; bytes after the message.
+    fn from_bytes_exact(bytes: Bytes, version: i16) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let message = Self::decode(&mut reader, version)?;
+        match reader.remaining() {
+            0 => Ok(message),
+            count => {
+                let error = Error::malformed(reader.position(), format!("{count} bytes follow the message"));
+                Err(error.within(Self::NAME))
+            }
+        }
+    }
+
+    /// The message as text, with the fields that `version` has and without empty lists of unknown tags.
+    ///
+    /// ```
+    /// use milena_messages::{HeartbeatRequest, Message};
+    ///
+    /// let request = HeartbeatRequest { group_id: "readers".into(), member_id: "m".into(), ..Default::default() };
+    /// assert_eq!(
+    ///     request.display(0).to_string(),
+    ///     r#"HeartbeatRequest v0 { group_id: "readers", generation_id: 0, member_id: "m" }"#
+    /// );
+    /// ```
+    fn display(&self, version: i16) -> DisplayMessage<'_, Self> {
+        DisplayMessage::new(self, version)
     }
 
     /// The message as bytes.

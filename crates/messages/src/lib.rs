@@ -40,6 +40,7 @@
 mod api_key;
 mod codec;
 mod dispatch;
+mod display;
 mod error_code;
 #[rustfmt::skip]
 mod generated;
@@ -48,6 +49,7 @@ mod versioned;
 pub use api_key::{ApiKey, UnknownApi};
 pub use codec::{Message, Request, Response, Struct, TypedRecord};
 pub use dispatch::{MessageVisitor, RequestVisitor};
+pub use display::DisplayMessage;
 pub use error_code::{ErrorCode, UnknownErrorCode};
 pub use generated::dispatch::{MESSAGE_VERSIONS, MESSAGES, visit_message, visit_request};
 pub use generated::*;

@@ -25,6 +25,7 @@
 //! | [`MessageSpec::scan`] | the values of a message without building anything; [`Scalar`] |
 //! | [`MessageSpec::finder`] | a few fields of a message and where they are; [`Finder`], [`Found`] |
 //! | [`MessageSpec::layout`], [`MessageSpec::layout_diff`] | one version as a tree; what two versions differ in |
+//! | `to_json`, `from_json` | the typed messages of `milena-messages` to JSON and back, with the feature `messages` |
 //! | [`Parser`], [`SpecError`] | the language, with errors that name file, line and column |
 
 mod check;
@@ -36,6 +37,8 @@ mod line;
 mod model;
 mod parser;
 mod spec;
+#[cfg(feature = "messages")]
+mod typed;
 
 pub use codec::{
     Annotated, Content, Decoded, Finder, Found, JSON_LIMITS, Meaning, Note, Scalar, Span, TagSize,
@@ -47,3 +50,5 @@ pub use model::{
 };
 pub use parser::{Parser, SpecError};
 pub use spec::{Spec, UnknownName};
+#[cfg(feature = "messages")]
+pub use typed::{from_json, to_json};

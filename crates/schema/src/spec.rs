@@ -62,6 +62,16 @@ impl Spec {
         self.apis.binary_search_by_key(&key, |api| api.key).ok().map(|index| &self.apis[index])
     }
 
+    /// The request of the API of that key.
+    pub fn request(&self, key: i16) -> Option<&MessageSpec> {
+        self.message(&format!("{}Request", self.api(key)?.name)).ok()
+    }
+
+    /// The response of the API of that key.
+    pub fn response(&self, key: i16) -> Option<&MessageSpec> {
+        self.message(&format!("{}Response", self.api(key)?.name)).ok()
+    }
+
     /// The API of that name or number; case, dashes and underscores do not matter.
     ///
     /// # Errors

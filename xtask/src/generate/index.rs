@@ -7,11 +7,11 @@ use milena_schema::{MessageKind, MessageSpec, Spec};
 use milena_wire::VersionRange;
 
 use super::banner;
-use super::names::{constant, module};
+use super::names::{constant, module, snake};
 
 pub(crate) fn modules(families: &BTreeMap<&str, Vec<&MessageSpec>>) -> String {
     let mut out = banner("spec/");
-    out += "pub(crate) mod api_table;\npub(crate) mod dispatch;\npub(crate) mod error_table;\n\n";
+    out += "pub(crate) mod api_table;\npub(crate) mod dispatch;\npub(crate) mod error_table;\npub(crate) mod field_table;\n\n";
     for family in families.keys() {
         writeln!(out, "pub mod {family};").ok();
     }
@@ -94,6 +94,31 @@ pub(crate) fn error_table(spec: &Spec) -> String {
             error.name, error.was, error.retriable, error.refresh
         )
         .ok();
+    }
+    out + "];\n"
+}
+
+/// Fields that not every version of their message has.
+pub(crate) fn field_table(spec: &Spec) -> String {
+    let mut out = banner("spec/");
+    out += "use milena_wire::VersionRange;\n\nuse crate::display::Partial;\n\n";
+    out += "/// In the order of the messages' names: the fields that only some versions have.\n";
+    out += "pub(crate) const PARTIAL: &[(&str, &[Partial])] = &[\n";
+    let mut messages: Vec<&MessageSpec> = spec.messages.iter().collect();
+    messages.sort_by_key(|message| &message.name);
+    for message in messages {
+        let fields = message.structs.iter().flat_map(|owner| owner.fields.iter().map(move |field| (owner, field)));
+        let partial = |versions: VersionRange| message.versions.iter().any(|version| !versions.contains(version));
+        let mut rows = fields.filter(|(_, field)| partial(field.versions)).peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
+        writeln!(out, "    ({:?}, &[", message.name).ok();
+        for (owner, field) in rows {
+            let (name, versions) = (snake(&field.name), range(field.versions));
+            writeln!(out, "        Partial {{ owner: {:?}, field: {name:?}, versions: {versions} }},", owner.name).ok();
+        }
+        out += "    ]),\n";
     }
     out + "];\n"
 }

@@ -93,6 +93,7 @@ fn generate(spec: &Spec) -> BTreeMap<String, String> {
     files.insert("mod.rs".into(), index::modules(&families));
     files.insert("api_table.rs".into(), index::api_table(spec));
     files.insert("error_table.rs".into(), index::error_table(spec));
+    files.insert("field_table.rs".into(), index::field_table(spec));
     files.insert("dispatch.rs".into(), index::dispatch(spec));
     files
 }

@@ -3,6 +3,7 @@
 pub(crate) mod api_table;
 pub(crate) mod dispatch;
 pub(crate) mod error_table;
+pub(crate) mod field_table;
 
 pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
