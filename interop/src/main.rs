@@ -98,7 +98,7 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
         report = report.and(skippable(options, "kafka", kafka(options).await)?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Failures) {
-        eprintln!("milena with brokers that throttle, refuse, stop and come back: two nodes of 4.4");
+        eprintln!("milena with brokers that throttle, refuse, stop and come back: two nodes of 4.4, and one of 0.10.0");
         report = report.and(failures(&options.filter, options.skip_missing, &mut std::io::stdout()).await?);
     }
     if matches!(options.brokers, Brokers::All | Brokers::Foreign) {

@@ -36,6 +36,11 @@ impl Failure {
         self
     }
 
+    /// The same without a hint.
+    pub(crate) fn without_hint(self) -> Self {
+        Self { hint: None, ..self }
+    }
+
     /// The same with a text before it.
     pub(crate) fn preface(mut self, preface: impl Display) -> Self {
         self.message.insert_str(0, &preface.to_string());

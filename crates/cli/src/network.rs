@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use milena_client::{Client, ClientConfig, ConnectCause, Error, HandshakeError, Misbehaviour, Observer, Report};
+use milena_client::{
+    Client, ClientConfig, ConnectCause, Error, HandshakeError, Misbehaviour, Observer, Origin, Report,
+};
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::ErrorCode;
 use tokio::runtime::Runtime;
@@ -44,6 +46,11 @@ impl Network {
     /// A connection to the cluster.
     pub(crate) async fn connect(&self) -> Result<Client> {
         self.manner.connect(self.bootstrap.clone()).await
+    }
+
+    /// When to give up.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.manner.timeout
     }
 
     /// A connection to the cluster, with a change to the configuration.
@@ -152,31 +159,44 @@ impl From<Error> for Failure {
 fn hint(error: &Error) -> Option<&'static str> {
     match error {
         Error::Deadline { last, .. } => hint(last),
+        Error::PartlyWritten { first, .. } => hint(first),
         Error::Unreachable(errors) => errors.first().and_then(hint),
-        Error::Connect { cause: ConnectCause::Io(error), .. } if error.kind() == io::ErrorKind::ConnectionRefused => {
-            Some("nothing listens there; `milena broker` starts a broker, --bootstrap names another")
-        }
-        Error::Connect { cause: ConnectCause::Timeout(_), .. } | Error::Timeout { .. } => {
-            Some("is this a Kafka broker, and its plain text port? --timeout waits longer")
-        }
-        Error::Connect { cause: ConnectCause::ClosedOnApiVersions, .. } => Some("--tls speaks TLS"),
-        Error::Misbehaved { cause: Misbehaviour::Protocol(ConnectionError::Foreign(foreign)), .. }
-            if matches!(foreign, Foreign::TlsAlert | Foreign::TlsHandshake) =>
-        {
-            Some("--tls speaks TLS")
-        }
-        Error::Connect { cause: ConnectCause::Tls(HandshakeError::Certificate(_)), .. } => {
-            Some("--tls-ca names who vouches for the brokers, --tls-name the name in their certificates")
-        }
-        Error::Connect { cause: ConnectCause::Tls(_), .. } => Some("is this the TLS port of the broker?"),
-        Error::Connect { cause: ConnectCause::Resolve(_), .. } => Some("check the host in --bootstrap"),
-        Error::Broker { code, .. } => match *code {
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
-                Some("`milena topics list` shows what there is, `milena topics create` makes it")
-            }
-            ErrorCode::OFFSET_OUT_OF_RANGE => Some("`milena offsets` shows which offsets there are"),
+        Error::Connect { origin, cause, .. } => connect_hint(*origin, cause),
+        Error::Timeout { .. } => Some("the broker may be stopped or overloaded; --timeout waits longer"),
+        Error::Misbehaved { cause: Misbehaviour::Protocol(ConnectionError::Foreign(foreign)), .. } => match foreign {
+            Foreign::TlsAlert | Foreign::TlsHandshake => Some(USE_TLS),
             _ => None,
         },
+        Error::NoLeader { .. } => Some("`milena metadata` shows which brokers are alive and which hold its replicas"),
+        Error::OffsetOutOfRange { .. } => Some("`milena offsets` shows which offsets there are"),
+        Error::Broker { code, .. } if *code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+            Some("`milena topics list` shows the topics, `milena topics create` creates one")
+        }
+        _ => None,
+    }
+}
+
+const USE_TLS: &str = "--tls connects with TLS";
+
+/// What to do about a connection that was not made.
+fn connect_hint(origin: Origin, cause: &ConnectCause) -> Option<&'static str> {
+    match (origin, cause) {
+        (_, ConnectCause::ClosedOnApiVersions) => Some(USE_TLS),
+        (_, ConnectCause::Tls(HandshakeError::Certificate(_))) => {
+            Some("--tls-ca trusts the CA certificates in a file, --tls-name sets the name that certificates must have")
+        }
+        (_, ConnectCause::Tls(_)) => Some("is this the TLS port of the broker?"),
+        (_, ConnectCause::SilentOnApiVersions(_)) => {
+            Some("is this the port of a Kafka broker, and the one without TLS? --timeout waits longer")
+        }
+        (Origin::Advertised(_), _) => {
+            Some("clients must reach each broker at the address that it advertises: see its advertised.listeners")
+        }
+        (_, ConnectCause::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Some("nothing listens there; `milena broker` starts a broker, --bootstrap names another address")
+        }
+        (_, ConnectCause::Resolve(_)) => Some("check the host in --bootstrap"),
+        (_, ConnectCause::Timeout(_)) => Some("check the address in --bootstrap; --timeout waits longer"),
         _ => None,
     }
 }

@@ -45,6 +45,22 @@ fn a_range_starts_and_ends_where_it_should() {
 }
 
 #[test]
+fn a_start_after_the_end_is_an_error_that_names_the_range() {
+    let broker = broker("2");
+    broker.call(&["produce", "letters", "-p", "0"], "a\nb\n");
+    for to in ["end", "never", "9"] {
+        let outcome = broker.outcome(&["consume", "letters", "-p", "0", "--from", "3", "--to", to], "");
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{to}");
+        let expected = "error: offset 3 of letters-0 is out of range: ";
+        assert!(outcome.stderr.starts_with(expected), "{to}: {}", outcome.stderr);
+    }
+    // The other partition does not suffer: it has no offset 1, this one has.
+    let outcome = broker.outcome(&["consume", "letters", "--from", "1"], "");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "b\n"));
+    assert!(outcome.stderr.starts_with("error: offset 1 of letters-1 is out of range: "), "{}", outcome.stderr);
+}
+
+#[test]
 fn the_last_records_are_counted_in_each_partition() {
     let broker = broker("2");
     let line = |partition: i32, value: i32| format!("{{\"partition\":{partition},\"value\":\"{value}\"}}\n");
@@ -128,6 +144,24 @@ fn the_topic_is_an_argument_or_an_option() {
     assert!(broker.call(&["metadata", "letters"], "").contains("letters"));
     assert_eq!(broker.outcome(&["consume"], "").code, 2);
     assert_eq!(broker.outcome(&["consume", "letters", "-t", "letters"], "").code, 2);
+}
+
+#[test]
+fn no_timestamp_stays_none_from_topic_to_topic() {
+    let broker = broker("1");
+    broker
+        .call(&["produce", "letters", "--input", "json"], "{\"value\":\"v\",\"timestamp\":null}\n{\"value\":\"w\"}\n");
+    let read = consume(&broker, &["--json"]);
+    let timestamps = |text: &str| -> Vec<Value> {
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["timestamp"].clone()).collect()
+    };
+    assert_eq!(timestamps(&read)[0], Value::Null);
+    assert!(timestamps(&read)[1].is_i64(), "{read}");
+    broker.call(&["produce", "copies", "--input", "json"], &read);
+    assert_eq!(timestamps(&broker.call(&["consume", "copies", "--json"], "")), timestamps(&read));
+    let format = ["--format", "{time}|{timestamp}|{value}", "--count", "1"];
+    assert_eq!(consume(&broker, &format), "||v\n");
+    assert_eq!(consume(&broker, &[&format[..], &["--null", "none"]].concat()), "none|none|v\n");
 }
 
 #[test]

@@ -31,6 +31,21 @@ fn a_cluster_shows_what_it_has() {
 }
 
 #[test]
+fn an_address_that_the_cluster_advertises_is_not_blamed_on_bootstrap() {
+    let (listens, closed) = (broker::free_address(), broker::free_address());
+    let port = listens.rsplit(':').next().unwrap();
+    let _broker = Broker::start_with(&["--port", port, "--advertise", &closed]);
+    let outcome = milena(&["metadata", "--bootstrap", &listens], b"");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = milena(&["topics", "create", "letters", "--timeout", "500ms", "--bootstrap", &listens], b"");
+    assert_eq!(outcome.code, 1);
+    let (error, hint) = outcome.stderr.split_once('\n').unwrap();
+    assert!(error.contains(&format!("{closed}, the address that the cluster advertises for node 1")), "{error}");
+    assert!(hint.starts_with("hint: ") && hint.contains("advertised.listeners"), "{hint}");
+    assert!(!outcome.stderr.contains("--bootstrap"), "{}", outcome.stderr);
+}
+
+#[test]
 fn the_demo_has_no_tls_of_its_own_and_says_so() {
     for tls in [&["--tls"][..], &["--tls-no-verify"], &["--tls-name", "kafka"], &["--tls-ca", "ca.pem"]] {
         let outcome = milena(&[&["demo"], tls].concat(), b"");

@@ -102,11 +102,45 @@ fn a_batch_above_the_topics_limit_is_split_and_a_record_above_it_is_named() {
     let outcome = broker.outcome(&["produce", "small"], &lines);
     assert_eq!(outcome.code, 1);
     let stderr: Vec<&str> = outcome.stderr.lines().collect();
-    assert!(stderr[0].starts_with("error: line 3: a record of 15"), "{stderr:?}");
-    assert!(stderr[0].ends_with("is too large for small: max.message.bytes is 1000"), "{stderr:?}");
+    // 61 bytes of the batch header, 1500 of the value, 9 of lengths, attributes and deltas.
+    let expected = "error: line 3: too large for small: a batch of this record alone has 1570 bytes, and max.message.bytes of \
+                    the topic is 1000 bytes";
+    assert_eq!(stderr[0], expected);
     assert!(stderr[1].starts_with("hint: raise max.message.bytes"), "{stderr:?}");
     assert_eq!(stderr[2..], ["wrote 5 records to small", "error: of 6 lines: 1 not written"]);
     assert_eq!(broker.call(&["consume", "small"], ""), format!("{line}\n").repeat(5));
+}
+
+#[test]
+fn records_that_the_topic_refuses_are_named_and_the_others_are_written() {
+    let broker = Broker::start();
+    let compacted = ["--config", "cleanup.policy=compact"];
+    broker.call(&[&["topics", "create", "state"][..], &compacted].concat(), "");
+    let outcome = broker.outcome(&["produce", "state", "-k", "="], "a=1\nno key\nb=2\nnone either\nc=3\n");
+    assert_eq!(outcome.code, 1);
+    for line in ["line 2", "line 4"] {
+        let named = outcome.stderr.contains(&format!("error: {line}: state refuses the record with INVALID_RECORD"));
+        assert!(named, "{line}: {}", outcome.stderr);
+    }
+    assert!(
+        outcome.stderr.ends_with("wrote 3 records to state\nerror: of 5 lines: 2 not written\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(broker.call(&["consume", "state"], ""), "1\n2\n3\n");
+
+    let hour = ["--config", "message.timestamp.after.max.ms=3600000"];
+    broker.call(&[&["topics", "create", "times"][..], &hour].concat(), "");
+    let line = |time: &str| format!("{{\"value\":\"{time}\",\"timestamp\":{time}}}\n");
+    // The second is in the year 2286.
+    let lines = [line("1714564800000"), line("9999999999999"), line("1714564800001")].concat();
+    let outcome = broker.outcome(&["produce", "times", "--input", "json"], &lines);
+    assert!(
+        outcome.stderr.starts_with("error: line 2: times refuses the record with INVALID_TIMESTAMP"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(broker.call(&["consume", "times"], ""), "1714564800000\n1714564800001\n");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The binary `milena` and its client against a real Apache Kafka that throttles, refuses, stops and comes back.
 
+mod old;
 mod outage;
+mod quota;
+mod range;
 mod size;
 mod stage;
 mod transaction;
@@ -11,7 +14,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::kafka::KafkaServer;
+use crate::kafka::{KafkaRelease, KafkaServer};
 use crate::milena;
 use crate::suite::{Failure, Outcome, Report, line};
 use stage::Stage;
@@ -44,10 +47,17 @@ macro_rules! scenarios {
 
 /// With two nodes of the newest release. Those that stop a node come last.
 const SCENARIOS: &[Scenario] = scenarios![
+    quota::a_throttled_consumer_reads_to_the_end,
+    quota::a_throttled_producer_writes_everything,
+    range::an_offset_outside_the_partition_is_named_with_its_range,
     size::a_batch_above_the_limit_is_split_and_a_record_above_it_is_named,
     transaction::the_last_records_are_counted_across_markers_and_aborted_ones,
+    outage::calls_to_a_suspended_leader_end_by_their_deadline,
     outage::an_outage_leaves_other_partitions_usable_and_loses_nothing,
 ];
+
+/// With one node of 0.10.0.
+const OLD: &[Scenario] = scenarios![old::times_are_found_where_the_broker_cannot_look_them_up];
 
 /// Runs the scenarios whose name contains `filter`, and writes a line for each. With `skip_missing`, a program that is not
 /// installed is named and nothing is counted.
@@ -58,12 +68,15 @@ pub async fn failures(filter: &str, skip_missing: bool, output: &mut (dyn Write 
     // First, or the first scenario would seem slow.
     milena::binary()?;
     let mut report = Report::default();
-    for (name, scenarios) in [("kafka-4.4.0", SCENARIOS)] {
+    for (name, scenarios) in [("kafka-4.4.0", SCENARIOS), ("kafka-0.10.0.1", OLD)] {
         let chosen: Vec<&Scenario> = scenarios.iter().filter(|scenario| scenario.name.contains(filter)).collect();
         if chosen.is_empty() {
             continue;
         }
-        let started = KafkaServer::start_nodes(2, &SETTINGS);
+        let started = match std::ptr::eq(scenarios, OLD) {
+            true => KafkaServer::start_release(KafkaRelease::V0_10_0, &[]),
+            false => KafkaServer::start_nodes(2, &SETTINGS),
+        };
         let mut stage = match started {
             Err(error @ Error::Missing { .. }) if skip_missing => {
                 let _ = writeln!(output, "{name} ... skipped: {error}");

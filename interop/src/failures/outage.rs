@@ -1,8 +1,48 @@
 use std::time::Duration;
 
+use milena_client::{Acks, Codec, Record};
+use tokio::task::JoinSet;
+
 use super::stage::Stage;
 use crate::milena::Running;
 use crate::suite::{Outcome, holds, same};
+
+/// Far longer than any deadline here, and far shorter than for ever.
+const WATCHDOG: Duration = Duration::from_secs(40);
+
+pub(super) async fn calls_to_a_suspended_leader_end_by_their_deadline(stage: &mut Stage) -> Outcome {
+    stage.topic("suspended", &[2], &[]).await?;
+    let client = stage.client(Duration::from_secs(2)).await?;
+    // So that the connection is open before the leader stops.
+    client.produce("suspended", 0, Acks::All, Codec::None, vec![Record::from_value("first")]).await?;
+    stage.kafka.suspend(2)?;
+    // 18 MB are more than sockets hold, so that most of it stays here.
+    let mut calls = JoinSet::new();
+    for _ in 0..20 {
+        let client = client.clone();
+        calls.spawn(async move {
+            let records = vec![Record::from_value(vec![b'x'; 900_000])];
+            client.produce("suspended", 0, Acks::All, Codec::None, records).await
+        });
+    }
+    let ended = tokio::time::timeout(WATCHDOG, async {
+        let mut failed = 0;
+        while let Some(call) = calls.join_next().await {
+            failed += usize::from(call.is_ok_and(|result| result.is_err()));
+        }
+        failed
+    })
+    .await;
+    // The same for users.
+    let lines = format!("{}\n", "x".repeat(900_000)).repeat(20);
+    let called =
+        tokio::time::timeout(WATCHDOG, stage.milena(&["produce", "suspended", "--timeout", "1s"], &lines)).await;
+    stage.kafka.resume(2)?;
+    same("calls that failed in time", ended.ok(), Some(20))?;
+    let called = called.map_err(|_| "milena produce does not end")??;
+    same("exit code", called.code, 1)?;
+    holds(format!("stderr names no lines: {}", called.stderr), called.stderr.contains("line 1"))
+}
 
 pub(super) async fn an_outage_leaves_other_partitions_usable_and_loses_nothing(stage: &mut Stage) -> Outcome {
     stage.topic("halves", &[1, 2], &[]).await?;

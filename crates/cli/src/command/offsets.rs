@@ -1,7 +1,6 @@
 use clap::Args;
-use milena_client::{Client, Error, FoundOffset, OffsetSpec};
+use milena_client::{Error, FoundOffset, Isolation, OffsetSpec};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::topic::{Numbers, Partitions, TopicName, no_leader, numbers};
 use crate::failure::{Failure, Result};
@@ -117,34 +116,32 @@ impl Offsets {
         let client = self.network.connect().await?;
         let topic = self.topic.as_str();
         let partitions = Partitions::look_up(&client, topic, &self.partition).await?;
-        let mut looking = JoinSet::new();
-        let mut rows = Vec::new();
-        for partition in partitions.wanted {
-            if partitions.leaderless.contains(&partition) {
-                rows.push(Row { partition, found: Err(no_leader(topic, partition)) });
-                continue;
-            }
-            let (client, topic, at) = (client.clone(), topic.to_owned(), self.at);
-            looking.spawn(async move { (partition, look_up(&client, &topic, partition, at).await) });
-        }
-        while let Some(looked) = looking.join_next().await {
-            let (partition, found) = looked.map_err(Failure::failed)?;
-            let found = found.map_err(|error| Failure::from(error).preface(format!("{topic}-{partition}: ")));
-            rows.push(Row { partition, found });
-        }
+        let specs: Vec<OffsetSpec> =
+            [OffsetSpec::Earliest, OffsetSpec::Latest].into_iter().chain(self.at.map(OffsetSpec::Timestamp)).collect();
+        // A leader was waited for above.
+        let (without, with): (Vec<i32>, Vec<i32>) =
+            partitions.wanted.iter().partition(|partition| partitions.leaderless.contains(partition));
+        let wanted: Vec<(&str, i32, OffsetSpec)> =
+            with.iter().flat_map(|partition| specs.iter().map(|spec| (topic, *partition, *spec))).collect();
+        let listed = client.list_offsets(&wanted, Isolation::ReadUncommitted).await;
+        let found = with.iter().zip(listed.chunks(specs.len())).map(|(partition, offsets)| {
+            let found = Found::new(offsets);
+            let preface = || format!("{topic}-{partition}: ");
+            (*partition, found.map_err(|error| Failure::from(error).preface(preface())))
+        });
+        let failed = without.iter().map(|partition| (*partition, Err(no_leader(topic, *partition))));
+        let mut rows: Vec<Row> = found.chain(failed).map(|(partition, found)| Row { partition, found }).collect();
         rows.sort_by_key(|row| row.partition);
         Ok(rows)
     }
 }
 
-async fn look_up(client: &Client, topic: &str, partition: i32, at: Option<i64>) -> Result<Found, Error> {
-    let offset = async |spec| client.offset(topic, partition, spec).await;
-    Ok(Found {
-        earliest: offset(OffsetSpec::Earliest).await?.map_or(0, |found| found.offset),
-        latest: offset(OffsetSpec::Latest).await?.map_or(0, |found| found.offset),
-        at: match at {
-            Some(time) => offset(OffsetSpec::Timestamp(time)).await?,
-            None => None,
-        },
-    })
+impl Found {
+    /// The offsets of a partition, in the order in which they are asked for.
+    fn new(offsets: &[Result<Option<FoundOffset>, Error>]) -> Result<Self, Error> {
+        let mut offsets = offsets.iter().cloned();
+        let mut next = || offsets.next().transpose().map(Option::flatten);
+        let end = |found: Option<FoundOffset>| found.map_or(0, |found| found.offset);
+        Ok(Self { earliest: end(next()?), latest: end(next()?), at: next()? })
+    }
 }

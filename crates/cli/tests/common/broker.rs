@@ -34,7 +34,12 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn start() -> Self {
-        let mut process = Running::start(&["broker", "--port", "0"]);
+        Self::start_with(&["--port", "0"])
+    }
+
+    /// With options of `milena broker`.
+    pub(crate) fn start_with(args: &[&str]) -> Self {
+        let mut process = Running::start(&[&["broker"], args].concat());
         let mut line = String::new();
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { _processes: vec![process], bootstrap: line.trim().to_owned() }

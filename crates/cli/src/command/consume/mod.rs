@@ -155,10 +155,7 @@ impl Consume {
     ) -> Result<Result> {
         let mut reader = match reader {
             Ok(reader) => reader,
-            Err(error) => {
-                let name = format!("{}-{partition}: ", self.topic.as_str());
-                return Ok(Err(Failure::from(error).preface(name)));
-            }
+            Err(error) => return Ok(Err(reader::failure(self.topic.as_str(), partition, None, error))),
         };
         let result = loop {
             match printer.wait(reader.next()).await? {
@@ -206,11 +203,13 @@ impl Consume {
             isolation: if self.committed { Isolation::ReadCommitted } else { Isolation::ReadUncommitted },
             ..FetchOptions::default()
         };
+        // Outages are waited out, but not silently.
+        let patience = (self.to == To::Never).then_some(self.network.timeout());
         Wanted {
             topic: self.topic.as_str().to_owned(),
             partition,
             places: (self.from, self.to),
-            options: RangeOptions { fetch, skip_corrupt: self.skip_corrupt, ..RangeOptions::default() },
+            options: RangeOptions { fetch, skip_corrupt: self.skip_corrupt, patience, ..RangeOptions::default() },
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use milena_client::{Client, Error, RangeOptions, RangeReader, Record};
+use milena_client::{Client, Error, RangeOptions, RangeReader, Record, Report};
 use milena_messages::ErrorCode;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep};
@@ -57,13 +57,13 @@ impl Reader {
 
     /// An error of [`Reader::next`], and from where on nothing was read.
     pub(super) fn failure(&self, error: Error) -> Failure {
-        Failure::from(error).preface(format!("{self} from offset {} on: ", self.range.position()))
+        failure(&self.topic, self.partition, Some(self.range.position()), error)
     }
 
     /// Reports what could not be read and was left out.
     pub(super) fn report_skipped(&self) {
         for error in self.range.skipped() {
-            eprintln!("note: skipped: {error}");
+            eprintln!("note: skipped: {}", Report(error));
         }
     }
 }
@@ -71,6 +71,24 @@ impl Reader {
 impl std::fmt::Display for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.topic, self.partition)
+    }
+}
+
+/// The failure to read a partition, from an offset on if it is known.
+pub(super) fn failure(topic: &str, partition: i32, position: Option<i64>, error: Error) -> Failure {
+    let names_it = matches!(
+        error,
+        Error::OffsetOutOfRange { .. }
+            | Error::NoLeader { .. }
+            | Error::Records { .. }
+            | Error::Truncated { .. }
+            | Error::Stalled { .. }
+    );
+    let failure = Failure::from(error);
+    match position {
+        _ if names_it => failure,
+        Some(position) => failure.preface(format!("{topic}-{partition} from offset {position} on: ")),
+        None => failure.preface(format!("{topic}-{partition}: ")),
     }
 }
 
@@ -88,8 +106,8 @@ pub(super) async fn follow(client: Client, mut wanted: Wanted, sender: Sender<Re
             Ok(reader) => break reader,
             Err(error) if outage.may_pass(&error) => sleep(PAUSE).await,
             Err(error) => {
-                // Nobody to send to means that printing has ended.
-                let _ = sender.send(Err(error.into())).await;
+                // Without a receiver printing has ended.
+                let _ = sender.send(Err(failure(&wanted.topic, wanted.partition, None, error))).await;
                 return;
             }
         }
@@ -125,7 +143,7 @@ impl Outage {
     fn may_pass(&mut self, error: &Error) -> bool {
         let since = *self.since.get_or_insert_with(|| {
             if error.is_retriable() {
-                eprintln!("note: waiting for {}: {error}", self.name);
+                eprintln!("note: waiting for {}: {}", self.name, Report(error));
             }
             Instant::now()
         });

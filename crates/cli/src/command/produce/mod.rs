@@ -7,7 +7,7 @@ mod writer;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use milena_client::{Codec, Header};
+use milena_client::{ClientConfig, Codec, Header};
 
 use super::topic::{Numbers, Partitions, TopicName, numbers};
 use crate::escape::unescape;
@@ -135,7 +135,12 @@ fn separator(text: &str) -> std::result::Result<Separator, String> {
 impl Produce {
     pub(crate) fn run(self) -> Result {
         block_on(async {
-            let client = self.network.connect_with(|config| config.resend_unanswered = self.resend).await?;
+            let configure = |config: &mut ClientConfig| {
+                config.resend_unanswered = self.resend;
+                // Records get a time when their line is read, and some are to have none.
+                config.stamp_records = false;
+            };
+            let client = self.network.connect_with(configure).await?;
             let partitions = Partitions::look_up(&client, self.topic.as_str(), &self.partition).await?;
             Writer::new(&self, client, partitions).run().await
         })

@@ -1,18 +1,13 @@
 //! What to tell about lines that were not written.
 
-use milena_client::{Client, Target};
-use milena_messages::describe_configs::request::DescribeConfigsResource;
-use milena_messages::{ByteString, DescribeConfigsRequest};
+use milena_client::Error;
 
-use super::batch::{Fate, Lost, is_too_large};
+use super::batch::{Fate, Lost};
 use crate::failure::Failure;
 use crate::output::size;
 
 /// Most errors about single lines that are printed.
 const SHOWN: u64 = 20;
-
-/// The number of a topic in DescribeConfigs.
-const TOPIC: i8 = 2;
 
 /// Counts lines that were not written, and tells about them on stderr.
 #[derive(Debug, Default)]
@@ -20,10 +15,10 @@ pub(super) struct Report {
     refused: u64,
     in_doubt: u64,
     unwritten: u64,
-    /// The limit of the topic, once it was looked up.
-    limit: Option<Option<String>>,
-    hint_of_size: bool,
-    hint_of_doubt: bool,
+    /// Whether the hint about the size of records was printed.
+    hinted_size: bool,
+    /// Whether the hint about lines in doubt was printed.
+    hinted_doubt: bool,
 }
 
 impl Report {
@@ -34,41 +29,52 @@ impl Report {
     }
 
     /// Lines that were sent, and not written or perhaps not.
-    pub(super) async fn lost(&mut self, client: &Client, topic: &str, partition: i32, lost: Lost) {
+    pub(super) fn lost(&mut self, topic: &str, partition: i32, lost: Lost) {
         let count = lost.lines.len() as u64;
-        let lines = lines(&lost.lines);
-        let error = &lost.error;
+        let (lines, error) = (lines(&lost.lines), lost.error);
         match lost.fate {
-            Fate::Refused if is_too_large(error) => {
-                self.refused += count;
-                let bytes = lost.bytes.map(|bytes| format!(" of {}", size(bytes))).unwrap_or_default();
-                let limit = match self.limit(client, topic).await {
-                    Some(limit) => format!("max.message.bytes is {limit}"),
-                    None => "its max.message.bytes is less".to_owned(),
-                };
-                let failure = Failure::failed(format!("{lines}: a record{bytes} is too large for {topic}: {limit}"));
-                let hint = "raise max.message.bytes of the topic, or try --codec zstd to make records smaller";
-                self.show(if self.hint_of_size { failure } else { failure.hint(hint) });
-                self.hint_of_size = true;
-            }
             Fate::Refused => {
                 self.refused += count;
-                self.show(Failure::from(error.clone()).preface(format!("{lines}: ")));
+                let failure = self.refusal(topic, &lines, error);
+                self.show(failure);
             }
             Fate::InDoubt => {
                 self.in_doubt += count;
-                let failure = Failure::failed(format!("{lines} may or may not be in {topic}-{partition}: {error}"));
-                let hint = "look for them with `milena consume` before sending them again; --resend sends such batches \
-                            again, so that records may be there twice";
-                if self.hint_of_doubt { failure } else { failure.hint(hint) }.report();
-                self.hint_of_doubt = true;
+                let preface = format!("{lines} may or may not be in {topic}-{partition}: ");
+                let failure = Failure::from(error).preface(preface).hint(
+                    "look for them with `milena consume` before sending them again; --resend sends such batches again, so \
+                     that records may be there twice",
+                );
+                if self.hinted_doubt { failure.without_hint() } else { failure }.report();
+                self.hinted_doubt = true;
             }
             Fate::Unwritten => {
                 self.unwritten += count;
-                let preface = format!("{lines} not written to {topic}-{partition}: ");
-                Failure::from(error.clone()).preface(preface).report();
+                Failure::from(error).preface(format!("{lines} not written to {topic}-{partition}: ")).report();
             }
         }
+    }
+
+    fn refusal(&mut self, topic: &str, lines: &str, error: Error) -> Failure {
+        let (bytes, limit, setting) = match error {
+            Error::RecordTooLarge { size, limit, setting, .. } => (size, limit, setting),
+            // The index of the record in its batch means nothing to users.
+            Error::RecordRefused { code, message, .. } => {
+                let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+                return Failure::failed(format!("{lines}: {topic} refuses the record with {code}{message}"));
+            }
+            Error::RecordInvalid { cause, .. } => return Failure::failed(format!("{lines}: {cause}")),
+            error => return Failure::from(error).preface(format!("{lines}: ")),
+        };
+        let limit = limit.map_or("less".to_owned(), size);
+        let failure = Failure::failed(format!(
+            "{lines}: too large for {topic}: a batch of this record alone has {}, and {setting} is {limit}",
+            size(bytes)
+        ));
+        if std::mem::replace(&mut self.hinted_size, true) {
+            return failure;
+        }
+        failure.hint("raise max.message.bytes of the topic, or make records smaller with --codec zstd")
     }
 
     /// Whether writing should go on.
@@ -97,25 +103,6 @@ impl Report {
             count if count == SHOWN + 1 => eprintln!("note: there are more such lines"),
             _ => {}
         }
-    }
-
-    /// The `max.message.bytes` of the topic, as far as a broker says it.
-    async fn limit(&mut self, client: &Client, topic: &str) -> Option<&str> {
-        if self.limit.is_none() {
-            let resource = DescribeConfigsResource {
-                resource_type: TOPIC,
-                resource_name: ByteString::from(topic),
-                configuration_keys: Some(vec![ByteString::from("max.message.bytes")]),
-                ..Default::default()
-            };
-            let request = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
-            // It only makes an error clearer, so an error here is none.
-            let response = client.send(Target::Any, &request).await.unwrap_or_default();
-            let mut configs = response.results.into_iter().flat_map(|result| result.configs);
-            let limit = configs.find(|config| &*config.name == "max.message.bytes").and_then(|config| config.value);
-            self.limit = Some(limit.map(String::from));
-        }
-        self.limit.as_ref()?.as_deref()
     }
 }
 

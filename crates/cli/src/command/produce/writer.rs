@@ -31,8 +31,6 @@ pub(super) struct Writer<'a> {
     batches: BTreeMap<i32, Batch>,
     records: u32,
     bytes: usize,
-    /// Most bytes of a batch; less after the broker refused one.
-    most_bytes: usize,
     /// When what is collected has waited long enough.
     due: Option<Instant>,
     lines: u64,
@@ -51,7 +49,6 @@ impl<'a> Writer<'a> {
             batches: BTreeMap::new(),
             records: 0,
             bytes: 0,
-            most_bytes: BATCH_BYTES,
             due: None,
             lines: 0,
             written: 0,
@@ -140,7 +137,7 @@ impl<'a> Writer<'a> {
                 return Ok(());
             }
         };
-        if self.records > 0 && self.bytes + size(&record) > self.most_bytes {
+        if self.records > 0 && self.bytes + size(&record) > BATCH_BYTES {
             self.flush().await?;
             if !self.report.goes_on() {
                 // This line was not touched.
@@ -152,7 +149,7 @@ impl<'a> Writer<'a> {
         self.records += 1;
         self.due.get_or_insert_with(|| Instant::now() + self.produce.linger);
         self.batches.entry(partition).or_default().push(self.lines, record);
-        if self.records >= self.produce.batch || self.bytes >= self.most_bytes {
+        if self.records >= self.produce.batch || self.bytes >= BATCH_BYTES {
             self.flush().await?;
         }
         Ok(())
@@ -190,7 +187,7 @@ impl<'a> Writer<'a> {
         all.sort_by_key(|sent| sent.partition);
         let failed = all.iter().any(|sent| !sent.lost.is_empty());
         for sent in all {
-            self.sent(sent).await?;
+            self.sent(sent)?;
         }
         if failed && self.report.goes_on() {
             self.look_for_leaders().await;
@@ -208,7 +205,7 @@ impl<'a> Writer<'a> {
         Destination { client, topic, partition, acks, codec: self.produce.codec }
     }
 
-    async fn sent(&mut self, sent: Sent) -> Result {
+    fn sent(&mut self, sent: Sent) -> Result {
         let topic = self.produce.topic.as_str();
         for written in &sent.written {
             self.written += written.records as u64;
@@ -225,11 +222,8 @@ impl<'a> Writer<'a> {
             }
         }
         self.progress.tell(self.written, "records");
-        if let Some(bytes) = sent.too_large {
-            self.most_bytes = self.most_bytes.min((bytes / 2).max(1));
-        }
         for lost in sent.lost {
-            self.report.lost(&self.client, topic, sent.partition, lost).await;
+            self.report.lost(topic, sent.partition, lost);
         }
         Ok(())
     }
