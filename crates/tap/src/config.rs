@@ -9,14 +9,14 @@ use crate::cap::Cap;
 /// Where a [`Tap`](crate::Tap) stands, and what it does to what passes.
 #[derive(Clone, Debug)]
 pub struct TapConfig {
-    /// Host or address to listen at, without brackets; `127.0.0.1` unless said otherwise.
+    /// Host or address to listen at, without brackets; `127.0.0.1` by default.
     pub host: String,
     /// Port to listen at; listeners for brokers take the next free ones above. 0, the default, takes free ones anywhere.
     pub port: u16,
-    /// Host that clients are told to connect to. `None` is the host listened at, or the address at which a client reached
+    /// Host that clients get to connect to. `None` is the host listened at, or the address at which a client reached
     /// this side when that is any address.
     pub advertised_host: Option<String>,
-    /// Brokers of the cluster to ask first; one that answers is enough.
+    /// Brokers of the cluster to ask first; one that responds is enough.
     pub bootstrap: Vec<Address>,
     /// Speaks TLS to the cluster. Clients speak plain to this side in any case.
     pub tls: Option<Tls>,
@@ -24,15 +24,16 @@ pub struct TapConfig {
     pub faults: Vec<Rule>,
     /// Where the random numbers of rules with a probability start; `None`, the default, takes another start each time.
     pub fault_seed: Option<u64>,
-    /// Versions that clients are not to use.
+    /// Versions and features that clients do not get to see.
     pub caps: Vec<Cap>,
-    /// Largest frame taken from either side, in bytes; 100 MiB unless said otherwise. A larger one ends its connection.
+    /// Largest frame taken from either side, in bytes; 100 MiB by default. A larger one ends its connection.
     pub max_frame: usize,
-    /// Connections at the same time; one more is closed at once. 1024 unless said otherwise.
-    pub max_connections: usize,
-    /// Most brokers that get a listener; 256 unless said otherwise. Clients are told the real addresses of more.
+    /// Connections at the same time; one more is closed at once. `None`, the default, is what the process's limit of open
+    /// files has room for: two for each connection.
+    pub max_connections: Option<usize>,
+    /// Most brokers that get a listener; 256 by default. Clients get the real addresses of more.
     pub max_brokers: usize,
-    /// Most time until a broker takes a connection, TLS included; 10 s unless said otherwise.
+    /// Most time until a broker takes a connection, TLS included; 10 s by default.
     pub connect_timeout: Duration,
 }
 
@@ -48,7 +49,7 @@ impl Default for TapConfig {
             fault_seed: None,
             caps: Vec::new(),
             max_frame: DEFAULT_MAX_FRAME,
-            max_connections: 1024,
+            max_connections: None,
             max_brokers: 256,
             connect_timeout: Duration::from_secs(10),
         }

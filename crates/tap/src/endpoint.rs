@@ -1,4 +1,4 @@
-//! Hosts and ports in answers, which become those of the proxy.
+//! Hosts and ports in responses, which become those of the proxy.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use milena_messages::{ApiKey, ByteString};
-use milena_schema::{Field, Finder, Found, MessageKind, MessageSpec, Scalar, Spec, StructSpec, Type};
+use milena_schema::{Field, Finder, MessageKind, MessageSpec, Scalar, Spec, StructSpec, TagSize, Type};
 use milena_wire::varint;
 
 use crate::header::response_body;
 use crate::patch::Patches;
 
-/// Structs of answers that hold a host and a port and are left as they are: message, struct, reason.
+/// Structs of responses that hold a host and a port and are left as they are: message, struct, reason.
 pub const LEFT_ALONE: &[(&str, &str, &str)] = &[
     ("StreamsGroupHeartbeatResponse", "Endpoint", "where the applications of Kafka Streams reach each other"),
     ("StreamsGroupDescribeResponse", "Endpoint", "where the applications of Kafka Streams reach each other"),
@@ -32,7 +32,7 @@ pub const REQUESTS_WITH_HOSTS: &[&str] = &[
     "UpdateRaftVoterRequest",
 ];
 
-/// Whether a field of an answer is the host of a node, with its port behind.
+/// Whether a field of a response is the host of a node, with its port after it.
 fn is_endpoint(message: &MessageSpec, structure: &StructSpec, field: &Field) -> bool {
     message.kind == MessageKind::Response
         && field.name == "Host"
@@ -41,9 +41,14 @@ fn is_endpoint(message: &MessageSpec, structure: &StructSpec, field: &Field) -> 
         && !LEFT_ALONE.iter().any(|(left, inner, _)| *left == message.name && *inner == structure.name)
 }
 
-/// Whether a field is the port to the host in front of it.
+/// Whether a field is the port to the host before it.
 fn is_port(field: &Field) -> bool {
     field.name == "Port" && matches!(field.ty, Type::Int32 | Type::Uint16)
+}
+
+/// Whether a field is the id of the node whose host comes later.
+fn is_node(field: &Field) -> bool {
+    matches!(field.name.as_str(), "NodeId" | "BrokerId") && field.ty == Type::Int32
 }
 
 /// How to find the endpoints in a response; `None` when it has none, or is not known.
@@ -56,12 +61,15 @@ fn finder(api: ApiKey, version: i16) -> Option<&'static Finder<'static>> {
             let finders = all.filter_map(|(message, version)| {
                 let is_wanted = |structure: &StructSpec, field: &Field| {
                     let is_host = |field: &Field| is_endpoint(message, structure, field);
-                    is_host(field) || (is_port(field) && structure.fields.iter().any(is_host))
+                    is_host(field) || ((is_port(field) || is_node(field)) && structure.fields.iter().any(is_host))
                 };
+                let has_hosts = |structure: &StructSpec, field: &Field| is_endpoint(message, structure, field);
+                let hosts = message.finder(version, has_hosts).ok()?;
                 let finder = message.finder(version, is_wanted).ok()?;
-                Some(((message.key?, version), finder.until_last().with_exact_tags()))
+                let finder = finder.until_last().with_exact_tags();
+                hosts.finds_anything().then_some(((message.key?, version), finder))
             });
-            finders.filter(|(_, finder)| finder.finds_anything()).collect()
+            finders.collect()
         })
         .get(&(api.0, version))
 }
@@ -74,27 +82,61 @@ pub(crate) fn prepare() {
 /// Where clients reach a node of this host and port; `None` when they should go there by themselves.
 pub(crate) type Local<'a> = dyn FnMut(&str, i32) -> Option<(String, u16)> + 'a;
 
-/// What became of an answer.
+/// What became of a response.
 #[derive(Debug)]
 pub(crate) enum Rewritten {
     /// It has no endpoints, or none that `local` knows better.
     Same,
-    /// The answer in pieces to be written one behind the other.
+    /// The response in pieces, in their order.
     Changed(Vec<Bytes>),
     /// It is not what the protocol says, or of a version that no release has.
     Unreadable,
 }
 
-/// Asks `local` about each host and port of an answer and puts what it says in their place. `frame` is without its size.
+/// A host and port in a response.
+struct Endpoint {
+    /// The id of the node; -1 where the response has none.
+    node: i32,
+    host: ByteString,
+    port: i32,
+    range: Range<usize>,
+    tags: Vec<TagSize>,
+    flexible: bool,
+    wide: bool,
+}
+
+/// Asks `local` about each host and port of a response, in the order of node ids, and puts what it says in their place.
+/// `frame` is without its size.
 pub(crate) fn rewrite(api: ApiKey, version: i16, frame: &Bytes, local: &mut Local<'_>) -> Rewritten {
     let Some(finder) = finder(api, version) else {
-        // A version to come of an API that names nodes will name them too, nobody knows where.
+        // A future version of an API that names nodes will name them too, nobody knows where.
         let newest = api.versions().max();
         let hidden = version > newest && self::finder(api, newest).is_some();
         return if hidden { Rewritten::Unreadable } else { Rewritten::Same };
     };
-    let Some(body) = response_body(api, version, frame) else { return Rewritten::Unreadable };
+    let Some(endpoints) = find(finder, api, version, frame) else { return Rewritten::Unreadable };
+    // Listeners open in the order of node ids, whatever the order of the response.
+    let mut order: Vec<usize> = (0..endpoints.len()).collect();
+    order.sort_by_key(|at| (endpoints[*at].node, *at));
+    let mut locals: Vec<Option<(String, u16)>> = vec![None; endpoints.len()];
+    for at in order {
+        locals[at] = local(&endpoints[at].host, endpoints[at].port);
+    }
     let mut patches = Patches::default();
+    for (endpoint, local) in endpoints.into_iter().zip(locals) {
+        if let Some((host, port)) = local {
+            let bytes = written(&endpoint, &host, port);
+            patches.put_inside(&endpoint.tags, endpoint.range, bytes);
+        }
+    }
+    if patches.is_empty() { Rewritten::Same } else { Rewritten::Changed(patches.apply(frame)) }
+}
+
+/// The endpoints of a response. `None` when it cannot be read.
+fn find(finder: &Finder<'_>, api: ApiKey, version: i16, frame: &Bytes) -> Option<Vec<Endpoint>> {
+    let body = response_body(api, version, frame)?;
+    let mut endpoints = Vec::new();
+    let mut node = -1;
     // A host whose port comes next: its bytes.
     let mut host: Option<(Range<usize>, ByteString)> = None;
     let walked = finder.walk(frame, body, |found| match found.value {
@@ -102,37 +144,39 @@ pub(crate) fn rewrite(api: ApiKey, version: i16, frame: &Bytes, local: &mut Loca
         Scalar::Text(text) => {
             host = frame[found.range.clone()].ends_with(text.as_bytes()).then_some((found.range, text))
         }
+        Scalar::Integer(id) if is_node(found.field) => node = i32::try_from(id).unwrap_or(-1),
         Scalar::Integer(port) => {
             let Some((range, host)) = host.take().filter(|(range, _)| range.end == found.range.start) else { return };
             let Some(port) = i32::try_from(port).ok().filter(|port| *port > 0) else { return };
             // A response without a node has no host, and -1 or 0 for its port.
-            if host.is_empty() {
-                return;
-            }
-            if let Some((host, port)) = local(&host, port) {
-                patches.put_inside(found.tags, range.start..found.range.end, endpoint(&found, &host, port));
+            if !host.is_empty() {
+                endpoints.push(Endpoint {
+                    node,
+                    host,
+                    port,
+                    range: range.start..found.range.end,
+                    tags: found.tags.to_vec(),
+                    flexible: found.flexible,
+                    wide: found.field.ty != Type::Uint16,
+                });
             }
         }
         _ => {}
     });
-    match walked {
-        Err(_) => Rewritten::Unreadable,
-        Ok(_) if patches.is_empty() => Rewritten::Same,
-        Ok(_) => Rewritten::Changed(patches.apply(frame)),
-    }
+    walked.ok().map(|_| endpoints)
 }
 
-/// Host and port as the version writes them; `found` is the port.
-fn endpoint(found: &Found<'_, '_>, host: &str, port: u16) -> Bytes {
+/// Host and port as the version writes them.
+fn written(endpoint: &Endpoint, host: &str, port: u16) -> Bytes {
     let mut bytes = Vec::with_capacity(host.len() + 8);
-    match found.flexible {
+    match endpoint.flexible {
         true => varint::write_u32(&mut bytes, host.len() as u32 + 1),
         false => bytes.extend((host.len() as i16).to_be_bytes()),
     }
     bytes.extend(host.as_bytes());
-    match found.field.ty {
-        Type::Uint16 => bytes.extend(port.to_be_bytes()),
-        _ => bytes.extend(i32::from(port).to_be_bytes()),
+    match endpoint.wide {
+        true => bytes.extend(i32::from(port).to_be_bytes()),
+        false => bytes.extend(port.to_be_bytes()),
     }
     bytes.into()
 }

@@ -1,9 +1,9 @@
-//! Listeners: one to begin with, and one for each broker that an answer names.
+//! Listeners: one to begin with, and one for each broker that a response names.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::cap::Caps;
 use crate::config::TapConfig;
 use crate::event::{Event, Queue};
+use crate::limit;
 use crate::relay::Relay;
 
 /// What all connections share.
@@ -65,17 +66,32 @@ impl Injector {
 #[derive(Debug, Default)]
 struct Brokers {
     listeners: HashMap<Address, SocketAddr>,
-    /// Ports of this side. A cluster that advertises them already points its clients here.
-    own: HashSet<u16>,
+    /// Where this side listens. A cluster that advertises one of these already points its clients here.
+    own: Vec<SocketAddr>,
+    /// Hosts that were found to be this one, whatever they are called.
+    own_hosts: HashSet<String>,
     /// The last port tried.
     port: u16,
     warned: bool,
 }
 
+/// Whether an address is one of those where this side listens.
+fn is_among(own: &[SocketAddr], address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    own.iter().any(|own| {
+        own.port() == address.port() && (own.ip() == ip || (own.ip().is_unspecified() && is_of_this_host(ip)))
+    })
+}
+
+/// Only addresses of this host can be bound.
+fn is_of_this_host(ip: IpAddr) -> bool {
+    StdListener::bind((ip, 0)).is_ok()
+}
+
 /// Which brokers a listener stands in for.
 #[derive(Clone, Debug)]
-enum Upstream {
-    /// The one whose clients were told this listener.
+pub(crate) enum Upstream {
+    /// The one whose clients are sent to this listener.
     Broker(Address),
     /// Any of those to ask first.
     Bootstrap,
@@ -100,19 +116,20 @@ impl Hub {
         // Without a seed of its own, each run takes another.
         let seed = config.fault_seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         let mut brokers = Brokers { port: config.port, ..Brokers::default() };
-        brokers.own.insert(address.port());
+        brokers.own.push(address);
         if let [only] = config.bootstrap.as_slice() {
             brokers.listeners.insert(only.clone(), address);
         }
+        let max_connections = config.max_connections.unwrap_or_else(limit::connections);
         let hub = Arc::new(Self {
-            caps: config.caps.iter().copied().collect(),
+            caps: config.caps.iter().cloned().collect(),
             faults: (!faults.is_empty()).then(|| Mutex::new(Injector { faults, random: seed })),
             sessions: watches_sessions.then(Mutex::default),
             placeless: Mutex::default(),
             queue,
             brokers: Mutex::new(brokers),
             connections: AtomicU64::new(0),
-            permits: Arc::new(Semaphore::new(config.max_connections)),
+            permits: Arc::new(Semaphore::new(max_connections)),
             stop,
             alive,
             config,
@@ -144,9 +161,7 @@ impl Hub {
                         drop((permit, alive));
                     });
                 }
-                (Ok((_, client)), Err(_)) => {
-                    self.warn(format!("{client} is sent away: there are too many connections"))
-                }
+                (Ok((_, client)), Err(_)) => self.warn(format!("{client} is refused: too many connections")),
                 (Err(error), _) => {
                     // Such as no more file descriptors: it passes, but not within microseconds.
                     self.warn(format!("cannot take a connection: {error}"));
@@ -186,16 +201,22 @@ impl Hub {
         }
     }
 
-    async fn dial(&self, upstream: Upstream) -> Result<(Address, Stream), String> {
+    /// Connects to a broker, or to the first of those to ask first that takes a connection.
+    pub(crate) async fn dial(&self, upstream: Upstream) -> Result<(Address, Stream), String> {
         let addresses = match upstream {
             Upstream::Broker(address) => vec![address],
             Upstream::Bootstrap => self.config.bootstrap.clone(),
         };
+        let own = self.brokers().own.clone();
         let attempts = addresses.into_iter().map(|address| {
-            let tls = self.config.tls.clone();
+            let (tls, own) = (self.config.tls.clone(), own.clone());
             async move {
                 let failed = |error: DialError| format!("cannot connect to {address}: {}", milena_wire::Report(&error));
-                dial(&address, tls.as_ref()).await.map_err(failed).map(|stream| (address.clone(), stream))
+                let stream = dial(&address, tls.as_ref()).await.map_err(failed)?;
+                match stream.tcp().peer_addr() {
+                    Ok(peer) if is_among(&own, peer) => Err(itself(&address)),
+                    _ => Ok((address.clone(), stream)),
+                }
             }
         });
         first_of(attempts).await.map_err(|errors| errors.join("; "))
@@ -206,7 +227,7 @@ impl Hub {
     pub(crate) fn local(self: &Arc<Self>, host: &str, port: i32, reached: IpAddr) -> Option<(String, u16)> {
         let broker = Address::new(host, port).ok()?;
         let mut brokers = self.brokers();
-        if brokers.own.contains(&broker.port()) && self.is_own_host(host) {
+        if self.is_own(&brokers, &broker) {
             return None;
         }
         let at = match brokers.listeners.get(&broker) {
@@ -214,7 +235,7 @@ impl Hub {
             None => match self.open(&mut brokers, &broker) {
                 Ok(at) => {
                     brokers.listeners.insert(broker.clone(), at);
-                    brokers.own.insert(at.port());
+                    brokers.own.push(at);
                     self.tell(Event::Listening { broker, at });
                     at
                 }
@@ -229,12 +250,38 @@ impl Hub {
         Some((self.host(reached), at.port()))
     }
 
-    fn is_own_host(&self, host: &str) -> bool {
-        let advertised = self.config.advertised_host.as_deref();
-        host == self.config.host || advertised == Some(host)
+    /// Whether a broker is advertised at an address where this side listens. Names are not looked up here.
+    fn is_own(&self, brokers: &Brokers, broker: &Address) -> bool {
+        let (host, port) = (broker.host(), broker.port());
+        if !brokers.own.iter().any(|own| own.port() == port) {
+            return false;
+        }
+        let ips = match host.parse::<IpAddr>() {
+            Ok(ip) => vec![ip],
+            Err(_) if host == "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            Err(_) => Vec::new(),
+        };
+        host == self.config.host
+            || self.config.advertised_host.as_deref() == Some(host)
+            || brokers.own_hosts.contains(host)
+            || ips.into_iter().any(|ip| is_among(&brokers.own, SocketAddr::new(ip, port)))
     }
 
-    /// The host that clients are told.
+    /// The same, with names looked up. What is found is remembered.
+    pub(crate) async fn advertises_us(&self, broker: &Address) -> bool {
+        if self.is_own(&self.brokers(), broker) {
+            return true;
+        }
+        let Ok(addresses) = tokio::net::lookup_host((broker.host(), broker.port())).await else { return false };
+        let mut brokers = self.brokers();
+        let own = addresses.into_iter().any(|address| is_among(&brokers.own, address));
+        if own {
+            brokers.own_hosts.insert(broker.host().to_owned());
+        }
+        own
+    }
+
+    /// The host that clients get.
     fn host(&self, reached: IpAddr) -> String {
         match &self.config.advertised_host {
             Some(host) => host.clone(),
@@ -316,6 +363,11 @@ impl Hub {
     pub(crate) fn warn(&self, what: String) {
         self.tell(Event::Warning(what));
     }
+}
+
+/// Why a connection to an address would go in circles.
+pub(crate) fn itself(address: &Address) -> String {
+    format!("{address} is where this tap listens, so that it would connect to itself; let it listen at another port")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -53,7 +53,9 @@ mod endpoint;
 mod event;
 mod header;
 mod hub;
+mod limit;
 mod patch;
+mod probe;
 mod relay;
 mod tap;
 
@@ -61,5 +63,7 @@ pub use cap::{Cap, CapError};
 pub use config::TapConfig;
 pub use endpoint::{LEFT_ALONE, REQUESTS_WITH_HOSTS};
 pub use event::{Event, NoEvent, Watch};
+pub use limit::raise_open_file_limit;
 pub use milena_inspect::conversation::Exchange;
+pub use probe::{Node, ProbeError};
 pub use tap::{Tap, TapError};

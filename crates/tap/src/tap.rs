@@ -1,13 +1,16 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use milena_connection::fault::Statistic;
+use milena_connection::fault::{Action, Rule, Statistic};
+use milena_fault::has_place;
+use milena_messages::ApiKey;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::TapConfig;
 use crate::endpoint;
 use crate::event::{Queue, Watch, queue};
 use crate::hub::Hub;
+use crate::probe::{Node, ProbeError};
 
 /// A proxy that runs. It stops when it is dropped.
 #[derive(Debug)]
@@ -16,7 +19,7 @@ pub struct Tap {
     /// Gone once the tap stops, so that the end of all tasks can be noticed.
     hub: Option<Arc<Hub>>,
     stop: watch::Sender<bool>,
-    /// Has nothing to say; it ends with the last task.
+    /// Carries nothing; it ends with the last task.
     alive: mpsc::Receiver<()>,
 }
 
@@ -31,8 +34,16 @@ pub enum TapError {
         host: String,
         /// Of the configuration.
         port: u16,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: std::io::Error,
+    },
+    /// A rule injects an error for which no response has a field.
+    #[error("fault `{rule}`: {why}")]
+    Fault {
+        /// The rule as it was written.
+        rule: String,
+        /// What is in the way.
+        why: String,
     },
     /// No broker to ask first.
     #[error("no broker is named to connect to")]
@@ -43,13 +54,13 @@ impl Tap {
     /// Starts a proxy on the current tokio runtime that nobody watches; it takes connections when this returns.
     ///
     /// # Errors
-    /// The address cannot be listened at; no broker is named.
+    /// The address cannot be listened at; no broker is named; a fault rule can never do what it says.
     pub fn start(config: TapConfig) -> Result<Self, TapError> {
         Self::run(config, None)
     }
 
-    /// Starts a proxy on the current tokio runtime, and gives what there is to see: at most `bytes` of frames wait for the
-    /// watcher, 64 MiB being a good number. What does not fit is left out and counted.
+    /// Starts a proxy on the current tokio runtime, and gives its events: at most `bytes` of frames wait for the watcher, 64 MiB
+    /// being a good number. What does not fit is left out and counted.
     ///
     /// # Errors
     /// As [`Tap::start`].
@@ -61,6 +72,9 @@ impl Tap {
     fn run(config: TapConfig, queue: Option<Queue>) -> Result<Self, TapError> {
         if config.bootstrap.is_empty() {
             return Err(TapError::NoBootstrap);
+        }
+        for rule in &config.faults {
+            check(rule)?;
         }
         endpoint::prepare();
         let (stop, stopped) = watch::channel(false);
@@ -74,6 +88,19 @@ impl Tap {
     /// The address that is listened at: what goes into `bootstrap.servers`.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Looks at the cluster: connects to the brokers to ask first, asks for all brokers, and opens a listener for each in
+    /// the order of their ids. Without this, listeners open when responses first name their brokers. None are given when the
+    /// cluster says nothing to clients that have not authenticated.
+    ///
+    /// # Errors
+    /// No broker takes a connection, which may change; or the tap would connect to itself.
+    pub async fn probe(&self) -> Result<Vec<Node>, ProbeError> {
+        match &self.hub {
+            Some(hub) => hub.probe().await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The fault rules, in their order, with the number of requests that each matched and fired for so far.
@@ -92,5 +119,21 @@ impl Tap {
 impl Drop for Tap {
     fn drop(&mut self) {
         self.stop.send_replace(true);
+    }
+}
+
+/// Refuses a rule for an error that has no place in any response that the rule is about.
+fn check(rule: &Rule) -> Result<(), TapError> {
+    let Action::Error(code) = rule.action() else { return Ok(()) };
+    let has_place = |api: ApiKey| {
+        let mut versions = api.versions().iter().filter(|version| rule.versions().contains(*version)).peekable();
+        versions.peek().is_none() || versions.any(|version| has_place(api, version, code))
+    };
+    match rule.apis().iter().find(|api| api.name().is_some() && !has_place(**api)) {
+        None => Ok(()),
+        Some(api) => Err(TapError::Fault {
+            rule: rule.to_string(),
+            why: format!("responses to {api} have no field for {code} in these versions"),
+        }),
     }
 }
