@@ -285,8 +285,10 @@ mod tests {
         assert!(!caps.refuse(ApiKey::METADATA, 13));
     }
 
+    type Levels = Vec<(String, i16)>;
+
     /// What Kafka 4.4 says of its features, after caps: those supported, with their highest versions, and those in force.
-    fn features(version: i16, caps: &[&str]) -> (Vec<(String, i16)>, Vec<(String, i16)>) {
+    fn features(version: i16, caps: &[&str]) -> (Levels, Levels) {
         use milena_messages::api_versions::response::{FinalizedFeatureKey, SupportedFeatureKey};
         let supported = [("transaction.version", 0, 2), ("metadata.version", 7, 33), ("group.version", 0, 1)];
         let supported = supported.map(|(name, min_version, max_version)| SupportedFeatureKey {

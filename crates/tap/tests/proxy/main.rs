@@ -4,6 +4,7 @@
 
 mod faults;
 mod passing;
+mod probe;
 mod seen;
 mod setup;
 mod sides;
