@@ -12,22 +12,29 @@ use crate::cost::Cost;
 use crate::storage::leadership::NO_LEADER;
 use crate::storage::partition::Partition;
 
-/// What one may do with a topic when nobody minds: read, write, create, delete, alter, describe, and describe and alter
+/// The operations on a topic without an authorizer: read, write, create, delete, alter, describe, and describe and alter
 /// its settings. Bit n is operation n.
 const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// The same for the cluster: create, alter, describe, cluster action, describe and alter settings, idempotent write.
 pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
-/// Nobody asked.
+/// The request did not ask for them.
 const NOT_ASKED: i32 = i32::MIN;
+/// About what it costs to describe a partition, in bytes that could be copied instead.
+const DESCRIBED_SIZE: usize = 512;
 
-pub(super) fn handle(context: &Context, request: MetadataRequest, _cost: &mut Cost) -> MetadataResponse {
+pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cost) -> MetadataResponse {
     let (state, version) = (&*context.state, context.version);
     let all = match &request.topics {
         None => true,
         Some(topics) => version == 0 && topics.is_empty(),
     };
     let mut topics: Vec<_> = if all {
-        state.topics().iter().map(|topic| describe(state, topic)).collect()
+        let topics = state.topics();
+        let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
+        if !cost.copy(partitions.saturating_mul(DESCRIBED_SIZE)) {
+            return MetadataResponse::default();
+        }
+        topics.iter().map(|topic| describe(state, topic)).collect()
     } else {
         let create = version < 4 || request.allow_auto_topic_creation;
         // A topic that is listed twice is answered once.
@@ -207,5 +214,18 @@ mod tests {
         let topics = handle(&state, request, 8).topics;
         let found: Vec<_> = topics.iter().map(|topic| (topic.name.as_deref().unwrap(), topic.error_code)).collect();
         assert_eq!(found, [("a", ErrorCode::NONE), ("b", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)]);
+    }
+
+    #[test]
+    fn a_cluster_of_many_partitions_is_described_on_a_thread_of_its_own() {
+        let state = state();
+        create(&state, "a", 9000);
+        let context = state.at(12);
+        let all = MetadataRequest { topics: None, ..Default::default() };
+        let mut cost = Cost::quick();
+        super::handle(&context, all.clone(), &mut cost);
+        assert!(cost.needs_full());
+        let mut cost = Cost::full(0);
+        assert_eq!(super::handle(&context, all, &mut cost).topics[0].partitions.len(), 9000);
     }
 }
