@@ -30,7 +30,7 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
     };
     let mut topics: Vec<_> = if all {
         let topics = state.topics();
-        let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
+        let partitions: usize = topics.iter().map(|topic| topic.partition_count()).sum();
         if !cost.copy(partitions.saturating_mul(DESCRIBED_SIZE)) {
             return MetadataResponse::default();
         }
