@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex};
 use milena_client::{Client, ClientConfig};
 use milena_connection::{IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_messages::api_versions::response::ApiVersion;
+use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
+use milena_messages::list_offsets::request::ListOffsetsPartition;
+use milena_messages::list_offsets::response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use milena_messages::metadata::response::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::{
-    ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, MetadataRequest, MetadataResponse, Request, Uuid,
-    VersionRange,
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, Bytes, ErrorCode, FetchRequest, FetchResponse, ListOffsetsRequest,
+    ListOffsetsResponse, MetadataRequest, MetadataResponse, Request, Uuid, VersionRange,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,6 +31,50 @@ pub(crate) enum Act {
     Silence,
     /// Ends its own direction of the connection alone.
     HalfClose,
+    /// Responds to Metadata with a change of what it would say otherwise.
+    Metadata(Edit),
+}
+
+type Edit = Box<dyn FnOnce(&mut MetadataResponse) + Send>;
+
+/// Responds to ListOffsets with these ends, and with nothing for times.
+pub(crate) fn ends(request: &IncomingRequest, earliest: i64, latest: i64) -> Act {
+    let asked: ListOffsetsRequest = request.decode().unwrap();
+    let partition = |asked: &ListOffsetsPartition| ListOffsetsPartitionResponse {
+        partition_index: asked.partition_index,
+        offset: match asked.timestamp {
+            -2 => earliest,
+            -1 => latest,
+            _ => -1,
+        },
+        old_style_offsets: vec![if asked.timestamp == -2 { earliest } else { latest }],
+        ..Default::default()
+    };
+    let mut topic = ListOffsetsTopicResponse { name: TOPIC.into(), ..Default::default() };
+    topic.partitions = asked.topics.iter().flat_map(|topic| &topic.partitions).map(partition).collect();
+    if request.api_version > 0 {
+        topic.partitions.iter_mut().for_each(|partition| partition.old_style_offsets.clear());
+    } else {
+        topic.partitions.iter_mut().for_each(|partition| partition.offset = -1);
+    }
+    answer::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+}
+
+/// Responds to Fetch with one partition.
+pub(crate) fn fetched(high_watermark: i64, records: Bytes) -> Act {
+    let data = PartitionData { high_watermark, records: Some(records), ..Default::default() };
+    let topic = FetchableTopicResponse {
+        topic: TOPIC.into(),
+        topic_id: TOPIC_ID,
+        partitions: vec![data],
+        ..Default::default()
+    };
+    answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+}
+
+/// Every API as this build knows it, except one with other versions.
+pub(crate) fn versions_with(api: ApiKey, versions: VersionRange) -> Vec<(ApiKey, VersionRange)> {
+    ApiKey::all().map(|one| (one, if one == api { versions } else { one.versions() })).collect()
 }
 
 pub(crate) fn answer<R: Request>(response: R::Response) -> Act
@@ -159,6 +206,11 @@ async fn serve(
                 Act::Answer(write) => write(&mut machine, &request),
                 Act::Silence => {}
                 Act::HalfClose => stream.shutdown().await.unwrap(),
+                Act::Metadata(edit) => {
+                    let mut response = metadata(port, true);
+                    edit(&mut response);
+                    machine.respond(&request, &response).unwrap();
+                }
             }
         }
         for segment in machine.take_output() {

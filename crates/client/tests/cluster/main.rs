@@ -4,7 +4,13 @@
 
 mod broker;
 mod connect;
+mod end;
+mod leader;
 mod produce;
 mod range;
+mod split;
+mod stuck;
+mod throttle;
+mod time;
 #[cfg(feature = "tls")]
 mod tls;
