@@ -35,11 +35,12 @@ pub(super) async fn start<S>(stream: S, address: &Arc<str>, origin: Origin, conf
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let mut machine = ClientConnectionConfig::default();
-    machine.client_id = Some(ByteString::from(config.client_id.as_str()));
-    machine.max_frame = config.max_frame;
+    let machine = ClientConnection::new(ClientConnectionConfig {
+        client_id: Some(ByteString::from(config.client_id.as_str())),
+        max_frame: config.max_frame,
+        ..ClientConnectionConfig::default()
+    });
     let watch = Watch::new(config.observer.as_ref(), address, config.max_frame);
-    let machine = ClientConnection::new(machine);
     let mut driver = Driver::new(stream, machine, Arc::clone(address), watch, config.max_throttle);
     driver.negotiate(origin).await?;
     let versions = Arc::new(driver.machine().versions().cloned().unwrap_or_default());
