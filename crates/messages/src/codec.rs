@@ -109,6 +109,21 @@ pub trait Message: Struct {
         self.encode(&mut writer, version)?;
         Ok(writer.into_bytes())
     }
+
+    /// Appends the message to `buf`, without an allocation when there is room.
+    ///
+    /// # Errors
+    /// As [`Message::encode`]; `buf` is then as it was.
+    fn append_to(&self, buf: &mut Vec<u8>, version: i16) -> Result<()> {
+        let before = buf.len();
+        let mut writer = Writer::over(std::mem::take(buf));
+        let result = self.encode(&mut writer, version);
+        *buf = writer.into_vec();
+        if result.is_err() {
+            buf.truncate(before);
+        }
+        result
+    }
 }
 
 fn check_version<M: Message>(version: i16) -> Result<()> {

@@ -97,6 +97,29 @@ fn a_small_message_is_written_with_two_allocations() {
 }
 
 #[test]
+fn a_buffer_with_room_takes_a_message_without_an_allocation() {
+    let header = RequestHeader { client_id: Some("consumer-billing-1".into()), ..Default::default() };
+    let body = fetch(&Bytes::from(vec![7; 16 * 1024]));
+    let mut buf = Vec::with_capacity(1024 * 1024);
+    buf.extend_from_slice(b"size");
+    let info = measure(|| {
+        header.append_to(&mut buf, 2).expect("a value to write");
+        body.append_to(&mut buf, 12).expect("a value to write");
+    });
+    assert_eq!(info.count_total, 0);
+    let parts = [Bytes::from("size"), header.to_bytes(2).expect("a value"), body.to_bytes(12).expect("a value")];
+    assert_eq!(buf, parts.concat());
+}
+
+#[test]
+fn a_message_that_cannot_be_written_leaves_the_buffer_as_it_was() {
+    let header = RequestHeader { client_id: Some("x".repeat(40_000).into()), ..Default::default() };
+    let mut buf = b"size".to_vec();
+    header.append_to(&mut buf, 2).expect_err("too long a string");
+    assert_eq!(buf, b"size");
+}
+
+#[test]
 fn a_list_of_like_elements_is_written_with_few_allocations() {
     // The first buffer, one that is foreseen to be large enough, and what lets its owners share it.
     let member = |index: usize| JoinGroupResponseMember {

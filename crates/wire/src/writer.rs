@@ -47,13 +47,25 @@ impl Writer {
 
     /// An empty writer with room for `capacity` bytes, large byte strings aside.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self {
-            buf: Vec::with_capacity(capacity),
-            inserts: Vec::new(),
-            inserted: 0,
-            keep_from: DEFER_FROM,
-            segmented: false,
-        }
+        Self { keep_from: DEFER_FROM, ..Self::over(Vec::with_capacity(capacity)) }
+    }
+
+    /// A writer that appends to `buf` and allocates nothing while it has room. [`Writer::into_vec`] gives it back.
+    ///
+    /// ```
+    /// use milena_wire::Writer;
+    ///
+    /// let mut buf = Vec::with_capacity(64);
+    /// for number in 0..3 {
+    ///     buf.clear();
+    ///     let mut writer = Writer::over(buf);
+    ///     writer.i16(number);
+    ///     buf = writer.into_vec();
+    ///     assert_eq!(buf, number.to_be_bytes());
+    /// }
+    /// ```
+    pub fn over(buf: Vec<u8>) -> Self {
+        Self { buf, inserts: Vec::new(), inserted: 0, keep_from: usize::MAX, segmented: false }
     }
 
     /// An empty writer that keeps byte strings of at least `keep_from` bytes as segments of their own.
@@ -88,8 +100,13 @@ impl Writer {
 
     /// All of it as one buffer; copies only what was kept apart.
     pub fn into_bytes(self) -> Bytes {
+        Bytes::from(self.into_vec())
+    }
+
+    /// As [`Writer::into_bytes`], as a vector: the one that was written to, unless something was kept apart.
+    pub fn into_vec(self) -> Vec<u8> {
         if self.inserts.is_empty() {
-            return Bytes::from(self.buf);
+            return self.buf;
         }
         let mut all = Vec::with_capacity(self.len());
         let mut from = 0;
@@ -99,7 +116,7 @@ impl Writer {
             from = *pos;
         }
         all.extend_from_slice(&self.buf[from..]);
-        Bytes::from(all)
+        all
     }
 
     /// All of it as segments to write one behind the other, none of them empty: a single one unless the writer was made
