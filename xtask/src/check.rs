@@ -39,6 +39,24 @@ pub(crate) fn bench(root: &Path, args: &[&str]) -> Result<()> {
     run(cargo(&place).args(["run", "--release", "--quiet"]).args(program).arg("--").args(rest))
 }
 
+/// Every program of `examples/`, which belong to the facade, and need no arguments.
+pub(crate) fn examples(root: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root.join("examples"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned));
+        }
+    }
+    names.sort();
+    for name in &names {
+        println!("$ {name}");
+        let features = "broker,schema,tap";
+        run(cargo(root).args(["run", "--quiet", "--package", "milena", "--features", features, "--example", name]))?;
+    }
+    if names.is_empty() { Err("there are no examples".into()) } else { Ok(()) }
+}
+
 /// Every crate below the shells has to build where there are no sockets, no clock and no C.
 pub(crate) fn wasm(root: &Path) -> Result<()> {
     if !has_wasm() {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::check::{self, WASM, has_toolchain, has_wasm, oldest_rust};
 use crate::process::{self, cargo, run as run_command};
-use crate::{Result, generate, no_c, package};
+use crate::{Result, generate, no_c, package, readme};
 
 enum Done {
     Passed,
@@ -23,6 +23,8 @@ const STEPS: &[Step] = &[
     Step { name: "gen", run: |root| passed(generate::run(root, true)) },
     Step { name: "clippy", run: clippy },
     Step { name: "docs", run: docs },
+    Step { name: "readme", run: |root| passed(readme::check(root)) },
+    Step { name: "examples", run: |root| passed(check::examples(root)) },
     Step { name: "package", run: |root| passed(package::check(root)) },
     Step { name: "no-c", run: |root| passed(no_c::check(root)) },
     Step { name: "wasm", run: wasm },

@@ -7,6 +7,7 @@ mod layers;
 mod no_c;
 mod package;
 mod process;
+mod readme;
 mod supply;
 mod tidy;
 mod workspace;
@@ -77,6 +78,18 @@ const COMMANDS: &[Command] = &[
         args: "compare [--only TEXT] [--json] | segment|capture [FILE]",
         summary: "milena beside its rivals, in one run (benches/README.md), or how fast log segments or captures are read",
         run: check::bench,
+    },
+    Command {
+        name: "readme",
+        args: "",
+        summary: "run every command of the README, and compare the output with what it shows",
+        run: |root, args| none(args).and_then(|()| readme::check(root)),
+    },
+    Command {
+        name: "examples",
+        args: "",
+        summary: "run every program of examples/",
+        run: |root, args| none(args).and_then(|()| check::examples(root)),
     },
     Command {
         name: "no-c",

@@ -143,3 +143,8 @@ pub mod wire {
     #[doc(inline)]
     pub use milena_wire::*;
 }
+
+/// The program in the README has to compile.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
