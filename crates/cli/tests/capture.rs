@@ -76,3 +76,67 @@ fn wrong_calls_are_told() {
     }
     assert_eq!(milena(&["decode", "--as", "capture"], b"no capture").code, 1);
 }
+
+/// Compressed as `gzip` does it.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory takes it")
+}
+
+#[test]
+fn a_capture_in_gzip_is_read_and_other_compressions_are_named() {
+    let plain = milena(&["decode", FILE, "--json"], b"");
+    let path = std::env::temp_dir().join(format!("milena-capture-{}.pcap.gz", std::process::id()));
+    // Two members, as when two files were appended.
+    let whole = bytes();
+    std::fs::write(&path, [gzip(&whole[..5000]), gzip(&whole[5000..])].concat()).expect("a file");
+    let name = path.to_str().expect("a name");
+    let read = milena(&["decode", name, "--json"], b"");
+    assert_eq!((read.code, &read.stdout), (0, &plain.stdout), "{}", read.stderr);
+    let piped = milena(&["decode", "--json"], &gzip(&whole));
+    assert_eq!((piped.code, &piped.stdout), (0, &plain.stdout), "{}", piped.stderr);
+    // What is there of a file that is cut off is shown, and that there is more.
+    let packed = gzip(&whole);
+    let cut = milena(&["decode", "--json"], &packed[..packed.len() / 2]);
+    assert_eq!(cut.code, 1);
+    assert!(cut.stdout.contains("\"type\":\"exchange\"") && cut.stderr.contains("stdin"), "{}", cut.stderr);
+    std::fs::remove_file(&path).expect("the file");
+    for (magic, name) in [(&b"\xfd7zXZ\0"[..], "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh9", "bzip2")] {
+        let refused = milena(&["decode"], &[magic, &[0x99; 40]].concat());
+        assert_eq!(refused.code, 1);
+        let text = refused.stderr;
+        assert!(text.contains(&format!("compressed with {name}")) && text.contains("decompress it first"), "{text}");
+    }
+    let refused = milena(&["decode"], &gzip(b"something else"));
+    assert!(refused.stderr.contains("compressed with gzip"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_capture_without_a_connection_says_why() {
+    // Ethernet with a question to a name server.
+    let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0]);
+    let packet = [
+        &[2; 12][..],
+        &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2],
+        &[0x80, 0, 0, 53, 0, 8, 0, 0],
+    ]
+    .concat();
+    file.extend([0; 8]);
+    file.extend((packet.len() as u32).to_le_bytes());
+    file.extend((packet.len() as u32).to_le_bytes());
+    file.extend(packet);
+    let read = milena(&["decode"], &file);
+    assert_eq!(read.code, 0);
+    assert!(read.stdout.contains("1 packet in 0 connections"), "{}", read.stdout);
+    assert!(read.stderr.contains("1 of 1 packets are without TCP: UDP"), "{}", read.stderr);
+}
+
+#[test]
+fn a_port_selects() {
+    let none = milena(&["decode", FILE, "--port", "1"], b"");
+    assert_eq!(none.code, 0);
+    assert!(none.stdout.contains("331 packets in 0 connections"), "{}", none.stdout);
+    assert!(none.stderr.contains("331 of 331 packets are of other ports"), "{}", none.stderr);
+}

@@ -1,6 +1,9 @@
 //! Files, links and networks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use milena_inspect::capture::{Capture, CaptureOptions, Skipped};
 
 use super::packets::{Pcap, Sides, Tcp};
 use super::read;
@@ -37,6 +40,124 @@ fn links_are_taken_off() {
     for (link, front) in cases {
         assert_eq!(read(&behind(link, &front)).ids(), "1", "link type {link} with {front:02x?}");
     }
+}
+
+/// An IPv4 header around a payload of this protocol.
+fn outer(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0];
+    bytes.extend((20 + payload.len() as u16).to_be_bytes());
+    bytes.extend([0, 0, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A UDP header to a port around a payload.
+fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = 50_000_u16.to_be_bytes().to_vec();
+    bytes.extend(port.to_be_bytes());
+    bytes.extend((8 + payload.len() as u16).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A tunnel: a name, a link type, and what is around a packet of IPv4.
+type Tunnel = (&'static str, u32, fn(&[u8]) -> Vec<u8>);
+
+fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
+    [&[2; 12][..], &kind.to_be_bytes(), payload].concat()
+}
+
+/// The layouts are those of the RFCs named. tshark 4.0 reads a Kafka exchange in each, once it knows the port of Linux.
+const TUNNELS: [Tunnel; 17] = [
+    ("MPLS, RFC 3032", 1, |ip| ethernet(0x8847, &[&[0, 1, 0x00, 64, 0, 2, 0x01, 64], ip].concat())),
+    ("Ethernet over MPLS, RFC 4385", 1, |ip| {
+        ethernet(0x8847, &[&[0, 2, 0x01, 64, 0, 0, 0, 0][..], &ethernet(0x0800, ip)].concat())
+    }),
+    ("PPPoE, RFC 2516", 1, |ip| {
+        let size = (2 + ip.len() as u16).to_be_bytes();
+        ethernet(0x8864, &[&[0x11, 0, 0, 7][..], &size, &[0, 0x21], ip].concat())
+    }),
+    ("PPP", 9, |ip| [&[0xff, 3, 0, 0x21], ip].concat()),
+    ("IP in IP, RFC 2003", 101, |ip| outer(4, ip)),
+    ("IP in IP in VLAN", 1, |ip| ethernet(0x8100, &[&[0, 7, 8, 0][..], &outer(4, ip)].concat())),
+    ("IP in IPv6, RFC 2473", 101, |ip| {
+        let size = (ip.len() as u16).to_be_bytes();
+        [&[0x60, 0, 0, 0][..], &size, &[4, 64], &[0xfd; 32], ip].concat()
+    }),
+    ("GRE, RFC 2784", 101, |ip| outer(47, &[&[0, 0, 8, 0], ip].concat())),
+    ("GRE with checksum, key and sequence, RFC 2890", 101, |ip| {
+        outer(47, &[&[0xb0, 0, 8, 0, 1, 2, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1], ip].concat())
+    }),
+    ("Ethernet in GRE", 101, |ip| outer(47, &[&[0, 0, 0x65, 0x58][..], &ethernet(0x0800, ip)].concat())),
+    ("PPTP, RFC 2637", 101, |ip| {
+        let size = (4 + ip.len() as u16).to_be_bytes();
+        outer(47, &[&[0x30, 1, 0x88, 0x0b][..], &size, &[0, 1, 0, 0, 0, 1, 0xff, 3, 0, 0x21], ip].concat())
+    }),
+    ("ERSPAN type I", 101, |ip| outer(47, &[&[0, 0, 0x88, 0xbe][..], &ethernet(0x0800, ip)].concat())),
+    ("ERSPAN type II", 101, |ip| {
+        outer(47, &[&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 1, 0, 0, 0, 0][..], &ethernet(0x0800, ip)].concat())
+    }),
+    ("VXLAN, RFC 7348", 101, |ip| {
+        outer(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet(0x0800, ip)].concat()))
+    }),
+    ("VXLAN as Linux first had it", 1, |ip| {
+        let vxlan = udp(8472, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet(0x0800, ip)].concat());
+        ethernet(0x0800, &outer(17, &vxlan))
+    }),
+    ("Geneve, RFC 8926", 101, |ip| {
+        let head = [1, 0, 0x65, 0x58, 0, 0, 7, 0, 0, 1, 2, 0];
+        outer(17, &udp(6081, &[&head[..], &ethernet(0x0800, ip)].concat()))
+    }),
+    ("VXLAN in MPLS in GRE", 101, |ip| {
+        let vxlan = outer(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet(0x0800, ip)].concat()));
+        outer(47, &[&[0, 0, 0x88, 0x47, 0, 2, 0x01, 64][..], &vxlan].concat())
+    }),
+];
+
+#[test]
+fn tunnels_are_taken_off() {
+    for (name, link, around) in TUNNELS {
+        let mut pcap = Pcap::new(link);
+        exchange().iter().for_each(|tcp| pcap.add(0, &around(&tcp.ipv4())));
+        let read = read(&pcap.0);
+        assert_eq!(read.ids(), "1", "{name}");
+        assert_eq!(read.exchanges[0].exchange.endpoints.as_ref().unwrap().client, "10.0.0.1:40000", "{name}");
+        // A packet that is cut off anywhere is one that cannot be read, or less of the request.
+        let whole = around(&exchange()[0].ipv4());
+        for kept in (0..whole.len()).step_by(5) {
+            let mut pcap = Pcap::new(link);
+            pcap.cut(0, &whole, kept);
+            super::read(&pcap.0);
+        }
+    }
+}
+
+#[test]
+fn tunnels_inside_of_each_other_have_an_end() {
+    let mut packet = exchange()[0].ipv4();
+    (0..20).for_each(|_| packet = outer(4, &packet));
+    let mut pcap = Pcap::new(101);
+    pcap.add(0, &packet);
+    assert_eq!(skipped(&pcap.0), [(Skipped::Headers, 1)].into());
+}
+
+#[test]
+fn what_is_no_tcp_says_what_it_is() {
+    let mut pcap = Pcap::new(1);
+    pcap.add(0, &ethernet(0x0806, &[0; 28]));
+    pcap.add(0, &ethernet(0x0800, &outer(17, &udp(53, b"a question"))));
+    pcap.add(0, &ethernet(0x0800, &outer(50, &[7; 40])));
+    // VXLAN's port, without VXLAN's flag.
+    pcap.add(0, &ethernet(0x0800, &outer(17, &udp(4789, &[0; 60]))));
+    let expected = [(Skipped::NotIp(0x0806), 1), (Skipped::NotTcp(17), 2), (Skipped::NotTcp(50), 1)];
+    assert_eq!(skipped(&pcap.0), expected.into());
+}
+
+fn skipped(file: &[u8]) -> BTreeMap<Skipped, u64> {
+    let mut capture = Capture::new(file, CaptureOptions::default()).unwrap();
+    assert!(capture.next().is_none());
+    capture.statistics().skipped
 }
 
 #[test]
@@ -89,7 +210,6 @@ fn ipv6_has_headers_behind_its_header() {
 
 #[test]
 fn fragments_and_unknown_links_are_counted() {
-    use milena_inspect::capture::{Capture, CaptureOptions, Skipped};
     let mut fragment = exchange()[0].ipv4();
     fragment[6] = 0x20;
     let mut pcap = Pcap::new(101);

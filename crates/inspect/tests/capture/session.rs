@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use milena_connection::Foreign;
-use milena_inspect::capture::{CaptureOptions, Protocol};
+use milena_inspect::capture::{Capture, CaptureOptions, Protocol};
 use milena_inspect::conversation::Remark;
 use milena_messages::{ApiKey, ErrorCode};
 
@@ -215,6 +215,103 @@ fn others_are_named() {
     let (mut sides, mut all) = Sides::open(1, 1);
     all.push(sides.says(false, b"SSH-2.0-OpenSSH_9.6\r\n"));
     assert_eq!(read(&file(&all)).connections[0].protocol, Protocol::Foreign(Foreign::Ssh));
+}
+
+#[test]
+fn zookeeper_is_other_traffic_although_its_frames_look_like_kafka() {
+    // ConnectRequest of ZooKeeper 3.8: protocol version 0, last zxid 0, timeout 30000, no session, a password of zeros.
+    let connect =
+        [&[0, 0, 0, 45, 0, 0, 0, 0][..], &[0; 8], &[0, 0, 0x75, 0x30], &[0; 8], &[0, 0, 0, 16], &[0; 17]].concat();
+    let connected =
+        [&[0, 0, 0, 37, 0, 0, 0, 0, 0, 0, 0x75, 0x30][..], &[1; 8], &[0, 0, 0, 16], &[7; 16], &[0]].concat();
+    let (mut sides, mut all) = Sides::open(1, 1);
+    all.extend([sides.says(true, &connect), sides.says(false, &connected)]);
+    for xid in 1..50_u8 {
+        // getData of /brokers/ids without a watch, and its response.
+        let get = [&[0, 0, 0, 25, 0, 0, 0, xid, 0, 0, 0, 4, 0, 0, 0, 12][..], b"/brokers/ids", &[0]].concat();
+        let got = [&[0, 0, 0, 16, 0, 0, 0, xid][..], &[0; 8], &[0; 4]].concat();
+        all.extend([sides.says(true, &get), sides.says(false, &got)]);
+    }
+    let bytes: usize = all.iter().map(|tcp| tcp.payload.len()).sum();
+    let read_all = read(&file(&all));
+    assert!(read_all.exchanges.is_empty() && read_all.gaps.is_empty());
+    let connection = &read_all.connections[0];
+    assert_eq!((connection.protocol, connection.frames), (Protocol::ZooKeeper, 0));
+    assert_eq!(connection.passed, bytes as u64);
+    assert_eq!(connection.protocol.to_string(), "ZooKeeper");
+    // The same without the greeting, as another protocol could have it: no request of Kafka is in it.
+    let (mut sides, mut all) = Sides::open(1, 1);
+    for xid in 1..3_u8 {
+        let get = [&[0, 0, 0, 25, 0, 0, 0, xid, 0, 0, 0, 4, 0, 0, 0, 12][..], b"/brokers/ids", &[0]].concat();
+        all.extend([sides.says(true, &get), sides.says(false, &[0, 0, 0, 5, 0, 0, 0, 4, 9])]);
+    }
+    let read = read(&file(&all));
+    assert!(read.exchanges.is_empty());
+    assert_eq!((read.connections[0].protocol, read.connections[0].passed), (Protocol::Other, 2 * (29 + 9)));
+}
+
+#[test]
+fn a_broken_request_before_a_good_one_is_shown() {
+    // A Heartbeat that ends in the middle of its group id, then one that is whole.
+    let (mut sides, mut all) = Sides::open(1, 1);
+    all.push(sides.says(true, b"\0\0\0\x0e\0\x0c\0\0\0\0\0\x01\xff\xff\0\x63ab"));
+    all.extend([sides.asks(2), sides.answers(2)]);
+    let read = read(&file(&all));
+    assert_eq!(read.ids(), "2 1!");
+    assert_eq!(read.connections[0].unread, 1);
+}
+
+#[test]
+fn a_client_of_versions_to_come_is_a_client_when_the_broker_responds() {
+    let (mut sides, mut all) = Sides::open(1, 1);
+    // ApiVersions 63, refused in version 0.
+    all.push(sides.says(true, b"\0\0\0\x0b\0\x12\0\x3f\0\0\0\x05\xff\xff\0"));
+    all.push(sides.says(false, b"\0\0\0\x0a\0\0\0\x05\0\x23\0\0\0\0"));
+    let read = read(&file(&all));
+    assert_eq!((read.ids().as_str(), read.connections[0].protocol), ("5", Protocol::Kafka));
+}
+
+#[test]
+fn a_response_that_was_captured_before_its_request_finds_it() {
+    let in_order = |first: bool| {
+        let (mut sides, mut all) = Sides::open(1, 1);
+        for id in 1..=3 {
+            let (ask, answer) = (sides.asks(id), sides.answers(id));
+            let reordered = (id == 1) == first;
+            all.extend(if reordered { [answer, ask] } else { [ask, answer] });
+        }
+        read(&file(&all))
+    };
+    for first in [true, false] {
+        let read = in_order(first);
+        assert_eq!(read.ids(), "1 2 3", "the first is reordered: {first}");
+        assert!(read.gaps.is_empty(), "{:?}", read.gaps);
+        for captured in &read.exchanges {
+            let id = captured.exchange.head().unwrap().correlation_id;
+            let reordered = captured.exchange.remarks == [Remark::BeforeRequest];
+            assert_eq!(reordered, (id == 1) == first);
+            // The clock of the capture says that the response came first.
+            assert_eq!(captured.exchange.latency().is_none(), reordered);
+        }
+    }
+    // A response whose request is missing is one, a few frames later.
+    let (mut sides, mut all) = Sides::open(1, 1);
+    all.extend([sides.asks(1), sides.answers(1), sides.answers(77)]);
+    (2..8).for_each(|id| all.extend([sides.asks(id), sides.answers(id)]));
+    assert_eq!(read(&file(&all)).ids(), "1 2 3 4 5 ? 6 7");
+}
+
+#[test]
+fn a_port_selects_connections() {
+    let options = |port| CaptureOptions { port: Some(port), ..CaptureOptions::default() };
+    let bytes = file(&three(1, 1));
+    assert_eq!(read_with(&bytes, options(9092)).ids(), "1 2 3");
+    let other = read_with(&bytes, options(9093));
+    assert!(other.exchanges.is_empty() && other.connections.is_empty());
+    let mut capture = Capture::new(&bytes[..], options(9093)).unwrap();
+    assert!(capture.next().is_none());
+    let statistics = capture.statistics();
+    assert_eq!((statistics.other_ports, statistics.connections), (statistics.packets, 0));
 }
 
 #[test]

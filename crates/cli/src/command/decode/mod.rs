@@ -1,6 +1,7 @@
 mod annotate;
 mod blob;
 mod capture;
+mod compression;
 mod frames;
 mod kind;
 mod part;
@@ -26,6 +27,7 @@ use crate::failure::{Failure, Result};
 use crate::input::BytesInput;
 use crate::output::{self, fit, size};
 use capture::Captures;
+use compression::Compression;
 use kind::Kind;
 use part::{Printer, Style};
 use records::Records;
@@ -216,10 +218,16 @@ impl Decode {
     }
 
     fn decode(&self, kind: Kind, told: &Told, bytes: Bytes) -> Result {
+        // What compressed files begin with is no size of a frame.
+        if let (Kind::Auto, Some(compression)) = (kind, Compression::of(&bytes)) {
+            let what = format!("the input is compressed with {}", compression.name);
+            return Err(Failure::failed(what).hint(compression.hint()));
+        }
         let kind = match kind {
             Kind::Auto => Kind::of_bytes(&bytes).ok_or_else(|| {
-                let what = if bytes.is_empty() { "there are no bytes" } else { "these bytes do not say what they are" };
-                Failure::failed(what).hint("--as says it, or --message NAME --version N for a message without header")
+                let what = if bytes.is_empty() { "there are no bytes" } else { "cannot tell what these bytes are" };
+                Failure::failed(what)
+                    .hint("say it with --as, or with --message NAME --version N for a message without header")
             })?,
             kind => kind,
         };

@@ -3,15 +3,18 @@
 mod summary;
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Read, StdoutLock, Write as _};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal as _, Read as _, StdoutLock, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use milena_inspect::capture::{Capture, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture};
+use milena_inspect::capture::{
+    Capture, CaptureError, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture,
+};
 use milena_inspect::conversation::{Direction, FactReader};
 use serde_json::{Value, json};
 
 use super::View;
+use super::compression::{self, Compression};
 use crate::exchange;
 use crate::failure::{Failure, Result};
 use crate::output::{self, Paint};
@@ -37,15 +40,19 @@ impl Captures {
     }
 }
 
+/// Bytes of a compressed file that are enough to see what is in it.
+const FIRST: u64 = 4096;
+
 /// Whether a file is a capture.
 pub(super) fn is_one(path: &Path) -> bool {
-    let mut first = [0; 4];
-    File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && is_capture(&first)
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FIRST).read_to_end(&mut first));
+    read.is_ok() && is_capture(&compression::first_of(&first))
 }
 
 /// Whether a capture comes from stdin. Looks at it without taking it.
 pub(super) fn is_on_stdin() -> bool {
-    io::stdin().lock().fill_buf().is_ok_and(is_capture)
+    io::stdin().lock().fill_buf().is_ok_and(|first| is_capture(&compression::first_of(first)))
 }
 
 /// Shows captures, one after the other; that of stdin without `paths`.
@@ -73,7 +80,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bo
     for path in paths {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
-        one(file, &name, &mut show, &mut unread)?;
+        one(BufReader::new(file), &name, &mut show, &mut unread)?;
     }
     unread.verdict()
 }
@@ -120,10 +127,18 @@ impl Unread {
     }
 }
 
-fn one(input: impl Read, name: &str, show: &mut Show, unread: &mut Unread) -> Result {
-    let failed = |error| Failure::failed(format!("cannot read {name}: {error}"));
+fn one(mut input: impl BufRead, name: &str, show: &mut Show, unread: &mut Unread) -> Result {
+    let failed = |error: CaptureError| Failure::failed(format!("cannot read {name}: {error}"));
+    let compression = Compression::of(input.fill_buf().map_err(|error| failed(error.into()))?);
+    let input = compression::open(input).map_err(|error| failed(error.into()))?;
     let options = CaptureOptions { port: show.captures.port, ..CaptureOptions::default() };
-    let mut capture = Capture::new(input, options).map_err(failed)?;
+    let mut capture = Capture::new(input, options).map_err(|error| match compression {
+        Some(compression) => {
+            let what = format!("cannot read {name}: it is compressed with {}, and no capture", compression.name);
+            Failure::failed(what).hint(compression.hint())
+        }
+        None => failed(error),
+    })?;
     let mut summary = Summary::default();
     for event in capture.by_ref() {
         match event {
@@ -159,20 +174,47 @@ fn one(input: impl Read, name: &str, show: &mut Show, unread: &mut Unread) -> Re
     Ok(())
 }
 
-/// Says what was passed over.
+/// Says what was skipped.
 fn note(name: &str, statistics: &CaptureStatistics) {
     if statistics.cut_off {
         eprintln!("note: {name} ends inside of a packet");
+    }
+    if statistics.other_ports > 0 {
+        let CaptureStatistics { other_ports, packets, .. } = statistics;
+        eprintln!("note: {other_ports} of {packets} packets are of other ports than --port says");
     }
     for (why, count) in &statistics.skipped {
         let why = match why {
             Skipped::Link(number) => format!("of link type {number}, which is not known here"),
             Skipped::Fragment => "fragments of IP packets, which are not put together".to_owned(),
             Skipped::Headers => "without whole headers of IP and TCP".to_owned(),
-            // Every network has them.
+            // Every network has some of these beside TCP.
+            _ if statistics.connections > 0 => continue,
+            Skipped::NotIp(kind) => format!("neither IPv4 nor IPv6, but {}", ether_type(*kind)),
+            Skipped::NotTcp(protocol) => format!("without TCP: {}", ip_protocol(*protocol)),
             _ => continue,
         };
         eprintln!("note: {count} of {} packets are {why}", statistics.packets);
+    }
+}
+
+fn ether_type(kind: u16) -> String {
+    match kind {
+        0x0806 => "ARP".to_owned(),
+        0x88cc => "LLDP".to_owned(),
+        0x88e5 => "encrypted (MACsec)".to_owned(),
+        0..=1500 => "frames of another kind, such as spanning tree".to_owned(),
+        kind => format!("EtherType 0x{kind:04x}"),
+    }
+}
+
+fn ip_protocol(protocol: u8) -> String {
+    match protocol {
+        1 | 58 => "ICMP".to_owned(),
+        17 => "UDP, which is no tunnel that is known here".to_owned(),
+        50 => "encrypted (IPsec ESP)".to_owned(),
+        132 => "SCTP".to_owned(),
+        number => format!("IP protocol {number}"),
     }
 }
 
