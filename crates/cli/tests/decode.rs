@@ -81,7 +81,10 @@ fn what_is_not_understood_shows_with_its_place_and_ends_with_1() {
 
     let outcome = milena(&["decode", "00"], b"");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
-    assert!(outcome.stderr.contains("do not say what they are") && outcome.stderr.contains("hint: --as"));
+    assert!(
+        outcome.stderr.contains("cannot tell what these bytes are")
+            && outcome.stderr.contains("hint: say it with --as")
+    );
 }
 
 #[test]
@@ -110,7 +113,9 @@ fn an_answer_alone_is_a_guess_and_says_so() {
     let document = &documents(&outcome.stdout)[0];
     assert_eq!((&document["api"], &document["version"]), (&json!("Metadata"), &json!(0)));
     assert_eq!(document["guess"][0]["api"], "Metadata");
-    assert!(outcome.stderr.starts_with("note: nobody asked for this answer, so it is a guess: Metadata 0"));
+    assert!(
+        outcome.stderr.starts_with("note: the request to this response is not here, so this is a guess: Metadata 0")
+    );
 
     let told = milena(&["decode", "--response", "--api", "Metadata", "--version", "0", "--json", metadata], b"");
     assert_eq!(documents(&told.stdout)[0]["body"], document["body"]);
@@ -236,4 +241,67 @@ fn secrets_are_hidden_from_eyes_and_kept_in_json() {
     };
     assert!(setting("ssl.key.password").contains("\"*******\""));
     assert!(setting("log.cleanup.policy").contains("\"hunter2\""));
+}
+
+#[test]
+fn a_frame_whose_size_disagrees_is_cut_off_and_no_guess() {
+    // ApiVersions 0 of client "rune", without its last two bytes; and with sizes that name other APIs as requests.
+    for size in ["0000000d", "0000000e", "00000012", "00000030"] {
+        let read = milena(&["decode", &format!("{size} 0012 0000 00000001 0004 7275")], b"");
+        assert_eq!(read.code, 1, "{size}: {}", read.stdout);
+        assert!(read.stdout.contains("ApiVersions v0") && !read.stdout.contains("guess"), "{size}: {}", read.stdout);
+        assert!(read.stderr.contains("12 are there"), "{}", read.stderr);
+    }
+    // Every cut of a frame with its size is an error, however the rest may be read.
+    let whole = "0000001b 000c 0000 00000007 ffff 0007 72656164657273 00000003 0002 6d31".replace(' ', "");
+    for cut in (10..whole.len()).step_by(2) {
+        let read = milena(&["decode", &whole[..cut]], b"");
+        assert_eq!(read.code, 1, "{}: {}", &whole[..cut], read.stdout);
+    }
+    let response = "0000000c 00000007 0011223344556677".replace(' ', "");
+    for cut in (10..response.len() - 2).step_by(2) {
+        assert_eq!(milena(&["decode", &response[..cut]], b"").code, 1, "{}", &response[..cut]);
+    }
+}
+
+#[test]
+fn bytes_without_meaning_have_none() {
+    for bytes in ["deadbeef", "0000002a", "ffffffff"] {
+        let read = milena(&["decode", bytes], b"");
+        assert_eq!(read.code, 1, "{bytes}: {}", read.stdout);
+        assert!(!read.stdout.contains("CooperativeSticky"), "{bytes}: {}", read.stdout);
+    }
+    // Who knows better can say so.
+    let read = milena(&["decode", "--blob", "cooperative-sticky", "0000002a"], b"");
+    assert!(read.code == 0 && read.stdout.contains("42"), "{}", read.stdout);
+}
+
+#[test]
+fn a_blob_that_ends_early_shows_its_fields_and_names_the_missing_one() {
+    let blob = "0001 00000001 0006 6f7264657273 00000000";
+    for args in [&["decode", blob][..], &["decode", "--blob", "subscription", blob]] {
+        let read = milena(args, b"");
+        assert_eq!(read.code, 1, "{}", read.stdout);
+        assert!(read.stdout.contains("\"orders\"") && read.stdout.contains("<-- cannot be read"), "{}", read.stdout);
+        let missing = "ConsumerProtocolSubscription.ownedPartitions: 4 bytes expected, 0 left (at byte 18)";
+        assert!(read.stderr.contains(missing), "{}", read.stderr);
+    }
+    let read = milena(&["decode", "--json", blob], b"");
+    let json: serde_json::Value = serde_json::from_str(&read.stdout).expect("JSON");
+    assert_eq!((read.code, &json["kind"], &json["version"]), (1, &"subscription".into(), &1.into()));
+    assert!(json["error"].as_str().is_some_and(|error| error.contains("ownedPartitions")));
+}
+
+#[test]
+fn an_unknown_api_is_shown_with_its_key_and_client() {
+    let trace = r#"{"direction":"request","frame":"JxAAAgAAAAcAA2Zvbw=="}"#;
+    for input in [trace.as_bytes(), b"\0\0\0\x0d\x27\x10\0\x02\0\0\0\x07\0\x03foo"] {
+        let read = milena(&["decode", "--request"], input);
+        let read = if input == trace.as_bytes() { milena(&["decode"], input) } else { read };
+        assert_eq!(read.code, 1);
+        for part in ["10000", "\"foo\"", "7"] {
+            assert!(read.stdout.contains(part), "{part} in {}", read.stdout);
+        }
+        assert!(!read.stdout.contains("SASL"), "{}", read.stdout);
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use milena_inspect::Unreadable;
-use milena_inspect::conversation::{Bounds, Conversation, Direction, Exchange, FactReader, Facts, Remark};
+use milena_inspect::conversation::{Bounds, Conversation, Direction, Exchange, FactReader, Facts, Line, Remark};
 use milena_messages::{ApiKey, ErrorCode};
 
 /// Hex with any spacing.
@@ -99,6 +99,45 @@ fn tokens_follow_sasl_handshake_0_until_a_request_comes() {
 }
 
 #[test]
+fn the_last_token_of_gssapi_has_no_response_and_what_follows_is_paired_right() {
+    // A handshake, two tokens with one response, then requests.
+    let exchanges = converse(&[
+        "> 0011 0000 00000001 ffff 0006 475353415049",
+        "< 00000001 0000 00000001 0006 475353415049",
+        "> 6082 0102 0304",
+        "< 6005 0607",
+        "> 0504 04ff 000c 0000",
+        "> 0012 0000 00000002 ffff",
+        "< 00000002 0000 00000000",
+        "> 000c 0000 00000003 ffff 0001 67 00000003 0001 6d",
+        "< 00000003 001b",
+    ]);
+    let [_, first, last, versions, heartbeat] = &exchanges[..] else { panic!("{exchanges:?}") };
+    assert_eq!(first.response.as_ref().unwrap().bytes, hex("60050607"));
+    assert_eq!(last.response, None);
+    assert_eq!(last.remarks, [Remark::SaslToken, Remark::NoResponseToToken]);
+    assert_eq!((versions.head().unwrap().api_key, versions.remarks.len()), (ApiKey::API_VERSIONS, 0));
+    assert_eq!(versions.response_json().unwrap()["errorCode"], 0);
+    assert_eq!(facts(heartbeat).errors, [ErrorCode::REBALANCE_IN_PROGRESS]);
+    assert_eq!(heartbeat.latency(), Some(Duration::from_millis(1)));
+}
+
+#[test]
+fn throttling_is_a_fact() {
+    // Heartbeat version 1, throttled for 1500 ms, and not at all.
+    let exchanges = converse(&[
+        "> 000c 0001 00000007 ffff 0001 67 00000003 0001 6d",
+        "< 00000007 000005dc 0000",
+        "> 000c 0001 00000008 ffff 0001 67 00000003 0001 6d",
+        "< 00000008 00000000 0000",
+    ]);
+    assert_eq!(facts(&exchanges[0]).throttle, Some(Duration::from_millis(1500)));
+    assert_eq!(facts(&exchanges[1]).throttle, None);
+    let line = Line::new(&exchanges[0], &facts(&exchanges[0])).to_string();
+    assert!(line.ends_with("(throttled for 1.50 s)"), "{line}");
+}
+
+#[test]
 fn what_no_release_has_passes_as_it_is() {
     let exchanges = converse(&["> 2710 0005 00000009 0003 666f6f 11223344", "< 00000009 55667788"]);
     assert_eq!(exchanges[0].remarks, [Remark::UnknownApi(ApiKey(10_000))]);
@@ -178,23 +217,25 @@ fn the_json_has_both_frames_what_is_left_over_and_what_cannot_be_read() {
     ]);
     let asked = r#""body":{"groupId":"g","generationId":3,"memberId":"m"}}"#;
     let expected = [
-        r#"{"time":"1970-01-01T00:00:00.000000Z","api":"Heartbeat","version":0,"correlationId":7,"clientId":null,"#
+        r#"{"type":"exchange","time":"1970-01-01T00:00:00.000000Z","api":"Heartbeat","version":0,"correlationId":7,"clientId":null,"#
             .to_owned()
             + r#""latencyMicros":2000,"request":{"size":20,"header":{"requestApiKey":12,"requestApiVersion":0,"#
             + r#""correlationId":7,"clientId":null},"#
             + asked
-            + r#","response":{"size":7,"header":{"correlationId":7},"body":{"errorCode":27},"leftover":"/w=="},"notes":[]}"#,
-        r#"{"time":"1970-01-01T00:00:00.001000Z","api":"Heartbeat","version":0,"correlationId":8,"clientId":"\"","#
+            + r#","response":{"size":7,"header":{"correlationId":7},"body":{"errorCode":27},"leftover":"/w=="},"#
+            + r#""topics":[],"errors":["REBALANCE_IN_PROGRESS"],"throttleTimeMs":0,"fault":null,"notes":[]}"#,
+        r#"{"type":"exchange","time":"1970-01-01T00:00:00.001000Z","api":"Heartbeat","version":0,"correlationId":8,"clientId":"\"","#
             .to_owned()
             + r#""latencyMicros":2000,"request":{"size":21,"header":{"requestApiKey":12,"requestApiVersion":0,"#
             + r#""correlationId":8,"clientId":"\""},"#
             + asked
             + r#","response":{"size":5,"error":"HeartbeatResponse.errorCode: 2 bytes expected, 1 left (at byte 4)","#
-            + r#""frame":"AAAACAA="},"notes":[]}"#,
-        r#"{"time":"1970-01-01T00:00:00.004000Z","api":null,"version":null,"correlationId":null,"clientId":null,"#
+            + r#""frame":"AAAACAA="},"topics":[],"errors":[],"throttleTimeMs":0,"fault":null,"notes":[]}"#,
+        r#"{"type":"exchange","time":"1970-01-01T00:00:00.004000Z","api":null,"version":null,"correlationId":null,"clientId":null,"#
             .to_owned()
-            + r#""latencyMicros":null,"request":null,"response":{"size":6,"error":"an answer to a request that was not seen","#
-            + r#""frame":"AAAACQAb"},"notes":["answers correlation id 9, which was not seen"]}"#,
+            + r#""latencyMicros":null,"request":null,"response":{"size":6,"error":"a response to a request that was not seen","#
+            + r#""frame":"AAAACQAb"},"topics":[],"errors":[],"throttleTimeMs":0,"fault":null,"#
+            + r#""notes":["a response to correlation id 9, whose request was not seen"]}"#,
     ];
     for (exchange, expected) in exchanges.iter().zip(expected) {
         let mut out = Vec::new();

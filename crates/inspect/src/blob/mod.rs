@@ -16,8 +16,9 @@
 
 mod guess;
 mod kind;
+mod plausible;
 mod read;
 
-pub use guess::guess;
+pub use guess::{CutOff, guess, guess_cut_off};
 pub use kind::Kind;
-pub use read::{Blob, encode, read};
+pub use read::{Blob, encode, part, read};

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use milena_wire::{Error, Reader, Writer};
 use serde_json::{Map, Value, json};
 
-use super::guess::guess_user_data;
 use super::kind::{Kind, Prefix};
+use super::plausible::is_plausible;
 use crate::part::Part;
 
 /// A blob that was understood.
@@ -19,11 +19,11 @@ pub struct Blob {
     pub part: Part,
     /// The message as JSON.
     pub json: Value,
-    /// Bytes behind the message. Kafka does not mind them in blobs with a version in front.
+    /// Bytes after the message. Kafka ignores them in blobs with a version in front.
     pub leftover: usize,
     /// Blobs inside of it that were understood, by the name of their field.
     pub inner: Vec<(&'static str, Blob)>,
-    /// What is odd about it, or speaks for and against it, one sentence each.
+    /// What is odd about it, or speaks for it, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -68,7 +68,24 @@ pub fn read(kind: Kind, bytes: Bytes) -> Result<Blob, Error> {
     read_within(kind, bytes, true)
 }
 
-fn read_within(kind: Kind, bytes: Bytes, outermost: bool) -> Result<Blob, Error> {
+/// Where the message of a blob is.
+pub(super) struct Located {
+    /// The version that it states; the highest of those that fit where it states none.
+    pub(super) version: i16,
+    pub(super) part: Part,
+    /// What is odd about the version.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the version of a blob, and no more: the part shows what was read up to a fault.
+///
+/// # Errors
+/// It is too short for a version, or states one that cannot be.
+pub fn part(kind: Kind, bytes: &Bytes) -> Result<Part, Error> {
+    Ok(locate(kind, bytes)?.part)
+}
+
+pub(super) fn locate(kind: Kind, bytes: &Bytes) -> Result<Located, Error> {
     let message = kind.message()?;
     let mut reader = Reader::new(bytes.clone());
     let (stated, base) = match kind.prefix() {
@@ -99,6 +116,11 @@ fn read_within(kind: Kind, bytes: Bytes, outermost: bool) -> Result<Blob, Error>
         }
     };
     let part = Part { message, version: known, base, bytes: bytes.slice(base..) };
+    Ok(Located { version: stated, part, notes })
+}
+
+fn read_within(kind: Kind, bytes: Bytes, outermost: bool) -> Result<Blob, Error> {
+    let Located { version, part, mut notes } = locate(kind, &bytes)?;
     let decoded = part.decode()?;
     let leftover = decoded.leftover;
     if leftover > 0 {
@@ -106,7 +128,7 @@ fn read_within(kind: Kind, bytes: Bytes, outermost: bool) -> Result<Blob, Error>
         let count = if leftover == 1 { "1 byte".to_owned() } else { format!("{leftover} bytes") };
         notes.push(format!("{count} left over, from byte {at}"));
     }
-    let mut blob = Blob { kind, version: stated, part, json: decoded.json, leftover, inner: Vec::new(), notes };
+    let mut blob = Blob { kind, version, part, json: decoded.json, leftover, inner: Vec::new(), notes };
     if outermost {
         blob.inner = inner(&blob);
     }
@@ -124,6 +146,14 @@ fn inner(blob: &Blob) -> Vec<(&'static str, Blob)> {
         _ => None,
     };
     inner.into_iter().collect()
+}
+
+/// What stands in the user data of a consumer's subscription; that of assignors of others is not known.
+fn guess_user_data(bytes: Bytes) -> Option<Blob> {
+    [Kind::StreamsSubscription, Kind::StickyUserData, Kind::CooperativeStickyUserData]
+        .into_iter()
+        .filter_map(|kind| read_within(kind, bytes.clone(), true).ok())
+        .find(|blob| blob.leftover == 0 && is_plausible(&blob.json))
 }
 
 /// Writes a blob, with its version in front where it has one there. `json` is the `data` of [`Blob::to_json`].

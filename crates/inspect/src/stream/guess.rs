@@ -12,7 +12,7 @@ const MAX_FRAME: usize = 128 << 10;
 /// Guesses that are kept.
 const KEPT: usize = 5;
 
-/// What a response can be an answer to.
+/// What a response can be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guess {
     /// The API.
@@ -22,10 +22,20 @@ pub struct Guess {
     /// What speaks for and against it, one sentence each.
     pub reasons: Vec<String>,
     weight: i32,
+    /// Readable text is in it.
+    text: bool,
+}
+
+impl Guess {
+    /// Whether more speaks for it than that it fits: few bytes fit many layouts.
+    pub(super) fn is_strong(&self) -> bool {
+        self.text
+    }
 }
 
 /// Tries the layouts of all responses on a frame without its size, and gives the best of those that read it to its last
-/// byte. Nothing in a response says what it is: this is a guess, with its reasons. Frames above 128 KiB are not guessed at.
+/// byte. Nothing in a response says what it is: this is a guess, with its reasons. A reading against which more speaks than
+/// for it is none. Frames above 128 KiB are not guessed at.
 pub fn guess(frame: &Bytes) -> Vec<Guess> {
     if frame.len() > MAX_FRAME {
         return Vec::new();
@@ -45,14 +55,15 @@ pub fn guess(frame: &Bytes) -> Vec<Guess> {
                     guess.versions = VersionRange::new(guess.versions.min(), version);
                 }
                 _ => {
-                    let (weight, reasons) = weigh(message, &json);
+                    let (weight, text, reasons) = weigh(message, &json);
                     let versions = VersionRange::new(version, version);
-                    guesses.push(Guess { api_key: ApiKey(api.key), versions, reasons, weight });
+                    guesses.push(Guess { api_key: ApiKey(api.key), versions, reasons, weight, text });
                 }
             }
             last = Some(json);
         }
     }
+    guesses.retain(|guess| guess.weight >= 0);
     // Stable: of equals the API with the lower key comes first, which is the older one and met more often.
     guesses.sort_by_key(|guess| -guess.weight);
     guesses.truncate(KEPT);
@@ -69,7 +80,7 @@ fn whole(message: &MessageSpec, frame: &Bytes, version: i16, header: i16) -> Opt
 }
 
 /// How much speaks for a reading, and why.
-fn weigh(message: &MessageSpec, json: &Value) -> (i32, Vec<String>) {
+fn weigh(message: &MessageSpec, json: &Value) -> (i32, bool, Vec<String>) {
     let mut weight = 0;
     let mut reasons = vec!["no bytes are left over".to_owned()];
     let (mut known, mut unknown, mut far) = (0, 0, 0);
@@ -108,7 +119,7 @@ fn weigh(message: &MessageSpec, json: &Value) -> (i32, Vec<String>) {
         weight -= 40;
         reasons.push("tagged fields that no release has".to_owned());
     }
-    (weight, reasons)
+    (weight, seen.text > 0 && seen.unreadable == 0, reasons)
 }
 
 #[derive(Default)]
@@ -147,6 +158,10 @@ impl Seen {
                 self.far += usize::from(match name {
                     "port" => !(0..=65_535).contains(&number),
                     "throttleTimeMs" => !(0..=3_600_000).contains(&number),
+                    // From 2001 to 2100, or none.
+                    name if name.ends_with("TimestampMs") => {
+                        !(-1..=0).contains(&number) && !(978_307_200_000..4_102_444_800_000).contains(&number)
+                    }
                     "partitionIndex" | "partition" => !(-1..1 << 24).contains(&number),
                     _ => false,
                 });

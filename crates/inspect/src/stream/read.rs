@@ -2,14 +2,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use milena_connection::Foreign;
+use milena_connection::{DEFAULT_MAX_FRAME, Foreign};
 use milena_messages::ApiKey;
 
 use super::guess::{Guess, guess};
 use super::split::{Piece, is_request, split};
 use crate::conversation::{Conversation, Direction, Frame, Remark, RequestReader};
 
-/// Bytes of a stream that are guessed at; a long stream of answers alone is better named by its owner.
+/// Bytes of a stream that are guessed at; a long stream of responses alone is better named by its owner.
 const MAX_GUESSED: usize = 1 << 20;
 
 /// What the caller knows of the frames.
@@ -72,8 +72,14 @@ pub fn read(bytes: &Bytes, assume: Assume) -> Vec<Found> {
     }
     let pieces = match assume {
         Assume::Responses(..) => split(bytes, |_| true),
-        // A response alone, without size, begins with an id that can be any number.
-        Assume::Nothing => split(bytes, |_| is_request(bytes) || !guess(bytes).is_empty()),
+        Assume::Nothing => split(bytes, |_| match may_be_cut(bytes) {
+            // A response alone, without size, begins with an id that can be any number.
+            false => is_request(bytes) || !guess(bytes).is_empty(),
+            // That could also be the size of a frame whose end is missing.
+            true if is_whole_request(bytes) => true,
+            true if bytes.get(4..).is_some_and(is_request) => false,
+            true => guess(bytes).first().is_some_and(Guess::is_strong),
+        }),
         Assume::Requests => split(bytes, is_request),
     };
     match assume {
@@ -81,6 +87,18 @@ pub fn read(bytes: &Bytes, assume: Assume) -> Vec<Found> {
         Assume::Requests => pieces.iter().map(|piece| found(piece, request(piece), Reading::Request)).collect(),
         Assume::Responses(api, version) => pieces.iter().map(|piece| response(piece, api, version)).collect(),
     }
+}
+
+/// Whether the first four bytes could be the size of a frame of which the end is missing.
+fn may_be_cut(bytes: &[u8]) -> bool {
+    let size = bytes.first_chunk().and_then(|size| usize::try_from(i32::from_be_bytes(*size)).ok());
+    size.is_some_and(|size| size > bytes.len() - 4 && size <= DEFAULT_MAX_FRAME)
+}
+
+/// Whether the bytes are a request without its size, to the last byte.
+fn is_whole_request(bytes: &Bytes) -> bool {
+    let frame = RequestReader::new().read(Duration::ZERO, bytes.clone()).request;
+    frame.is_some_and(|frame| frame.decode().is_ok_and(|decoded| decoded.leftover == 0))
 }
 
 /// Requests and responses in any order, as long as an answer comes behind its request.
@@ -124,7 +142,9 @@ impl Mixed {
             found.notes.push(Remark::SaslToken.to_string());
             return found;
         }
-        let guesses = if self.guessed <= MAX_GUESSED { guess(&piece.bytes) } else { Vec::new() };
+        // A frame whose size says that its end is missing is none of those that end where it does.
+        let is_whole = piece.size.is_none_or(|size| usize::try_from(size) == Ok(piece.bytes.len()));
+        let guesses = if is_whole && self.guessed <= MAX_GUESSED { guess(&piece.bytes) } else { Vec::new() };
         self.guessed += piece.bytes.len();
         match guesses.first() {
             Some(best) => {
@@ -198,7 +218,14 @@ fn unknown(piece: &Piece, frame: Frame) -> Found {
                 Some(name) => format!("{name} version {version}, which is not there"),
                 None => format!("API key {key}, which no release has"),
             };
-            format!("as a request it names {named}; as an answer it has correlation id {id} and fits no layout")
+            match piece.size.filter(|size| usize::try_from(*size) != Ok(piece.bytes.len())) {
+                Some(size) => format!(
+                    "it says that it has {size} bytes, but {} are there; as a request it names {named}; as a response it \
+                     has correlation id {id}",
+                    piece.bytes.len()
+                ),
+                None => format!("as a request it names {named}; as a response it has correlation id {id} and fits no layout"),
+            }
         }
         None => format!("{} bytes are too few for a header", piece.bytes.len()),
     });
@@ -209,6 +236,6 @@ fn foreign_bytes(bytes: &Bytes, foreign: Foreign) -> Found {
     let piece = Piece { start: 0, size: None, bytes: bytes.clone() };
     let mut found = found(&piece, request(&piece), Reading::Foreign(foreign));
     let size = bytes.first_chunk().map_or(0, |size| u32::from_be_bytes(*size));
-    found.notes.push(format!("this is {foreign}; who takes it for Kafka reads a frame of {size} bytes"));
+    found.notes.push(format!("this is {foreign}; a Kafka client would read it as a frame of {size} bytes"));
     found
 }

@@ -44,7 +44,7 @@ fn show(found: Found, printer: &mut Printer) -> Result<Option<Failure>> {
                 printer.size(start, size);
             }
             printer.unknown(found.base(), &found.frame.bytes)?;
-            let what = format!("the frame at byte {start} is neither request nor answer: {}", notes.join("; "));
+            let what = format!("the frame at byte {start} is neither request nor response: {}", notes.join("; "));
             printer.document(&json!({ "error": what, "frame": base64(&found.frame.bytes) }))?;
             let hint = "--request or --response --api API --version N say what it is";
             return Ok(Some(Failure::failed(what).hint(hint)));
@@ -67,7 +67,7 @@ fn guess_json(guess: &Guess) -> Value {
     })
 }
 
-/// What an answer was taken for and why, and what else it may be.
+/// What a response was taken for and why, and what else it may be.
 fn in_words(guesses: &[Guess]) -> String {
     let name = |guess: &Guess| format!("{} {}", guess.api_key, guess.versions);
     let mut names = guesses.iter().map(name);
@@ -75,5 +75,5 @@ fn in_words(guesses: &[Guess]) -> String {
     let reasons = guesses.first().map(|guess| guess.reasons.join(", ")).unwrap_or_default();
     let others: Vec<String> = names.collect();
     let others = if others.is_empty() { String::new() } else { format!("; others that fit: {}", others.join(", ")) };
-    format!("nobody asked for this answer, so it is a guess: {best} ({reasons}){others}")
+    format!("the request to this response is not here, so this is a guess: {best} ({reasons}){others}")
 }

@@ -1,4 +1,4 @@
-//! What bytes are: said by the caller, or seen by the name of a file or by what is in it.
+//! What bytes are: said by the caller, or seen by the name of a file or by its content.
 
 use std::path::Path;
 
@@ -69,7 +69,10 @@ impl Kind {
         if blob::guess(bytes.clone()).first().is_some_and(|best| best.leftover == 0) {
             return Some(Self::Blob);
         }
-        // It may have been cut off behind its beginning.
+        // It may have been cut off after its beginning.
+        if blob::guess_cut_off(bytes.clone()).is_some() {
+            return Some(Self::Blob);
+        }
         let request = request || bytes.get(4..).is_some_and(is_request);
         (request || !guess(bytes).is_empty()).then_some(Self::Frames)
     }

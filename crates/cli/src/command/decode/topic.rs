@@ -63,7 +63,7 @@ fn show(record: &TopicRecord, printer: &mut Printer) -> Result {
     }
     for (path, inner) in &record.blobs {
         printer.title(&format!("{} version {}  in {path}", inner.part.message.name, inner.version))?;
-        blob::tell(inner, printer)?;
+        blob::fields(inner, printer)?;
     }
     Ok(())
 }
