@@ -89,7 +89,7 @@ impl Shown<'_> {
                 // What there is of a header that is not shown as a whole.
                 if let Some(head) = &self.frame.head {
                     self.members.insert("correlationId".to_owned(), json!(head.correlation_id));
-                    self.members.insert("clientId".to_owned(), json!(head.client_id.as_ref().map(|id| &**id)));
+                    self.members.insert("clientId".to_owned(), json!(head.client_id.as_deref()));
                 }
                 self.members.insert("error".to_owned(), json!(failure.message()));
                 self.members.insert("frame".to_owned(), json!(output::base64(&self.frame.bytes)));
