@@ -1,4 +1,4 @@
-//! What a client and its brokers say to each other, a frame a line.
+//! The frames between a client and its brokers, one per line.
 
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -20,13 +20,13 @@ const CONTENT: usize = 42;
 /// Lines that the content of one frame may take.
 const LINES: usize = 4;
 
-/// Two characters that no message has in this order, and that do not break.
+/// Two characters that no message has in this order, and that no line break separates.
 const GLUE: &str = ":\u{e000}";
 
-/// Prints frames as they come by, and counts them.
+/// Prints frames as they pass, and counts them.
 pub(crate) struct Conversation {
     how: How,
-    told: Mutex<Told>,
+    traffic: Mutex<Traffic>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -39,47 +39,47 @@ enum How {
     Json,
 }
 
-/// What there was so far.
+/// What has passed so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Traffic {
     pub(crate) frames: usize,
     pub(crate) bytes_sent: usize,
     pub(crate) bytes_received: usize,
-    /// What kept stdout from being written to.
+    /// Why stdout cannot be written.
     failed: Option<io::ErrorKind>,
 }
 
 impl Conversation {
     /// For `--verbose`.
     pub(crate) fn to_stderr() -> Self {
-        Self { how: How::Aside, told: Mutex::default() }
+        Self { how: How::Aside, traffic: Mutex::default() }
     }
 
     /// With what is in the frames.
     pub(crate) fn to_stdout(json: bool) -> Self {
-        Self { how: if json { How::Json } else { How::Text }, told: Mutex::default() }
+        Self { how: if json { How::Json } else { How::Text }, traffic: Mutex::default() }
     }
 
-    /// What there was so far.
+    /// What has passed so far.
     ///
     /// # Errors
-    /// Nobody reads any more.
-    pub(crate) fn told(&self) -> io::Result<Told> {
-        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match told.failed {
+    /// Stdout cannot be written.
+    pub(crate) fn traffic(&self) -> io::Result<Traffic> {
+        let traffic = *self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        match traffic.failed {
             Some(kind) => Err(kind.into()),
-            None => Ok(told),
+            None => Ok(traffic),
         }
     }
 }
 
 impl Observer for Conversation {
     fn frame(&self, frame: &ObservedFrame) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.frames += 1;
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        traffic.frames += 1;
         match frame.direction {
-            FrameDirection::Sent => told.bytes_sent += frame.size,
-            FrameDirection::Received => told.bytes_received += frame.size,
+            FrameDirection::Sent => traffic.bytes_sent += frame.size,
+            FrameDirection::Received => traffic.bytes_received += frame.size,
         }
         let result = match self.how {
             How::Aside => writeln!(io::stderr(), "{}  {}", line(frame, Paint::none()), frame.address),
@@ -87,14 +87,14 @@ impl Observer for Conversation {
             How::Json => writeln!(io::stdout(), "{}", to_json(frame)),
         };
         if let Err(error) = result {
-            told.failed.get_or_insert(error.kind());
+            traffic.failed.get_or_insert(error.kind());
         }
     }
 }
 
 /// The content of a frame as JSON.
 fn content(frame: &ObservedFrame) -> Result<Value, String> {
-    let api = frame.api_key.name().ok_or("an API that no release has")?;
+    let api = frame.api_key.name().ok_or("an unknown API")?;
     let suffix = if frame.direction == FrameDirection::Sent { "Request" } else { "Response" };
     let message = Spec::kafka().message(&format!("{api}{suffix}")).map_err(|error| error.to_string())?;
     let decoded = message.decode(frame.body.clone(), frame.api_version).map_err(|error| error.to_string())?;
@@ -117,7 +117,7 @@ fn text(frame: &ObservedFrame) -> String {
         Err(what) => format!("({what})"),
     };
     let paint = Paint::stdout();
-    // A name and its value stay in one line.
+    // A name and its value stay on one line.
     let together = content.replace(": ", GLUE);
     let mut lines: Vec<String> =
         wrap(&together, WIDTH - CONTENT).into_iter().map(|line| line.replace(GLUE, ": ")).collect();

@@ -1,4 +1,4 @@
-//! How bytes come in: from the command line, a file or stdin; written down in some form, or as they are.
+//! Input of bytes: from the command line, a file or stdin; as text in some form, or as they are.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::failure::{Failure, Result};
 /// Where the bytes are.
 #[derive(Args, Debug)]
 pub(crate) struct BytesInput {
-    /// Files and folders, or the bytes as hex or base64, or - for stdin, where bytes come from when nothing is given.
+    /// Files and folders, or the bytes as hex or base64, or - for stdin, which is also the default.
     ///
-    /// Hex may have any spacing, prefixes and punctuation, and may come as xxd, hexdump, od, tcpdump -x and Wireshark
-    /// print it. Strings of C and Python and arrays of numbers are taken too.
+    /// Hex may have any spacing, prefixes and punctuation, and the forms that xxd, hexdump, od, tcpdump -x and Wireshark
+    /// print. Strings of C and Python, and arrays of numbers, are read too.
     #[arg(value_name = "BYTES", conflicts_with = "file")]
     text: Vec<String>,
 
@@ -22,17 +22,17 @@ pub(crate) struct BytesInput {
     #[arg(long, short, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// What the bytes look like. auto: hex if it can be hex, else base64 or a string, else the bytes as they are
+    /// Form of the bytes. auto: hex if it can be hex, else base64 or a string, else the bytes as they are
     #[arg(long, short, value_name = "FORMAT", default_value = "auto")]
     input: InputFormat,
 }
 
-/// What bytes look like where they come in.
+/// The form of input bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
-    /// Look at it
+    /// Detect it from the content
     Auto,
-    /// Digits, with anything between them that is not one
+    /// Hex digits, with any other characters between them
     Hex,
     /// Standard or URL-safe, with or without padding
     Base64,
@@ -83,7 +83,7 @@ impl BytesInput {
         Ok(vec![self.of_file(read_all(None)?)?])
     }
 
-    /// A file may hold bytes as they are, or text that stands for them.
+    /// A file may hold bytes as they are, or as text.
     fn of_file(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let Some(form) = self.input.form() else { return Ok(bytes) };
         match (form, std::str::from_utf8(&bytes)) {
@@ -96,7 +96,7 @@ impl BytesInput {
 }
 
 impl InputFormat {
-    /// How the bytes are written down; `None` when they are not.
+    /// The form of text; `None` for bytes as they are.
     fn form(self) -> Option<Form> {
         match self {
             Self::Auto => Some(Form::Auto),
@@ -108,7 +108,7 @@ impl InputFormat {
     }
 }
 
-/// All of a file, or of stdin.
+/// Everything in a file or on stdin.
 pub(crate) fn read_all(path: Option<&Path>) -> Result<Vec<u8>> {
     match path {
         Some(path) if path != Path::new("-") => {

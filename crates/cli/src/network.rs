@@ -163,10 +163,10 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::Unreachable(errors) => errors.first().and_then(hint),
         Error::Connect { origin, cause, .. } => connect_hint(*origin, cause),
         Error::Timeout { .. } => Some("the broker may be stopped or overloaded; --timeout waits longer"),
-        Error::Misbehaved { cause: Misbehaviour::Protocol(ConnectionError::Foreign(foreign)), .. } => match foreign {
-            Foreign::TlsAlert | Foreign::TlsHandshake => Some(USE_TLS),
-            _ => None,
-        },
+        Error::Misbehaved {
+            cause: Misbehaviour::Protocol(ConnectionError::Foreign(Foreign::TlsAlert | Foreign::TlsHandshake)),
+            ..
+        } => Some(USE_TLS),
         Error::NoLeader { .. } => Some("`milena metadata` shows which brokers are alive and which hold its replicas"),
         Error::OffsetOutOfRange { .. } => Some("`milena offsets` shows which offsets there are"),
         Error::Broker { code, .. } if *code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::failure::Result;
 
-/// Buffered stdout; has to be flushed by whoever is done with it.
+/// Buffered stdout; the caller flushes it.
 pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
@@ -61,7 +61,7 @@ pub(crate) fn dump_line(offset: usize, bytes: &[u8]) -> String {
     format!("{offset:08x}: {:39}  {text}", groups.join(" "))
 }
 
-/// A number of bytes as people say it.
+/// A number of bytes, in words.
 pub(crate) fn size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     short(text, if line_width().is_some() { width } else { usize::MAX })
 }
 
-/// Characters in a line of the terminal that stdout is; without bound when it is none.
+/// Columns of the terminal at stdout; without bound if it is not a terminal.
 pub(crate) fn terminal_width() -> usize {
     match io::stdout().is_terminal() {
         true => terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).max(60)),
@@ -132,22 +132,23 @@ impl Paint {
     }
 }
 
-/// Tells on stderr, if that is a terminal, how far long work is.
+/// Shows the progress of long work on stderr, if that is a terminal.
 pub(crate) struct Progress {
-    told: Option<Instant>,
+    /// When it was shown last; `None` if it is not to be shown.
+    last: Option<Instant>,
     shown: bool,
 }
 
 impl Progress {
-    /// Of work that shows nothing else on the terminal if `alone`.
+    /// The progress of work, which shows nothing else on the terminal if `alone`.
     pub(crate) fn new(alone: bool) -> Self {
-        Self { told: (alone && io::stderr().is_terminal()).then(Instant::now), shown: false }
+        Self { last: (alone && io::stderr().is_terminal()).then(Instant::now), shown: false }
     }
 
-    /// So many are done.
-    pub(crate) fn tell(&mut self, done: u64, what: &str) {
-        if let Some(told) = self.told.as_mut().filter(|told| told.elapsed() > Duration::from_millis(250)) {
-            *told = Instant::now();
+    /// Shows how many are done, a few times a second.
+    pub(crate) fn show(&mut self, done: u64, what: &str) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.elapsed() > Duration::from_millis(250)) {
+            *last = Instant::now();
             self.shown = true;
             eprint!("\r{done} {what}");
         }

@@ -181,7 +181,7 @@ impl Stage {
     /// A human-readable line.
     fn say(&self, text: &str) -> Result {
         // What the frames could not print, this cannot either.
-        self.conversation.told()?;
+        self.conversation.traffic()?;
         if !self.json {
             writeln!(std::io::stdout(), "{text}")?;
         }
@@ -218,14 +218,14 @@ impl Stage {
     }
 
     fn end(&self, started: Instant) -> Result {
-        let told = self.conversation.told()?;
+        let traffic = self.conversation.traffic()?;
         let (records, millis) = (letters().len() + answers().len(), started.elapsed().as_millis());
         if self.json {
             let summary = json!({
                 "records": records,
-                "frames": told.frames,
-                "bytesSent": told.bytes_sent,
-                "bytesReceived": told.bytes_received,
+                "frames": traffic.frames,
+                "bytesSent": traffic.bytes_sent,
+                "bytesReceived": traffic.bytes_received,
                 "milliseconds": millis as u64,
             });
             writeln!(std::io::stdout(), "{}", json!({ "summary": summary }))?;
@@ -234,9 +234,9 @@ impl Stage {
         self.say(&format!(
             "\n{} {records} records went out and came back whole: {} frames, {} bytes sent, {} received, {millis} ms.",
             Paint::stdout().color(Paint::GREEN, "Done."),
-            told.frames,
-            told.bytes_sent,
-            told.bytes_received,
+            traffic.frames,
+            traffic.bytes_sent,
+            traffic.bytes_received,
         ))
     }
 }

@@ -54,7 +54,8 @@ pub(crate) struct Consume {
     #[arg(long, value_name = "PLACE", default_value = "earliest", allow_hyphen_values = true)]
     from: From,
 
-    /// Where to stop: end, never, before an offset, or before the first record at or after a time
+    /// Where to stop: end, never, before an offset, or before the first record at or after a time; at the end if that comes
+    /// first
     #[arg(long, value_name = "PLACE", default_value = "end", allow_hyphen_values = true)]
     to: To,
 

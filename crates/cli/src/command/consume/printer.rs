@@ -57,7 +57,7 @@ impl<'a> Printer<'a> {
         }
         self.left -= 1;
         self.printed += 1;
-        self.progress.tell(self.printed, "records");
+        self.progress.show(self.printed, "records");
         Ok(())
     }
 

@@ -2,11 +2,10 @@
 
 use std::io::{self, Read};
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use milena_client::{Header, Record};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::failure::{Failure, Result};
 use crate::{record, time};
 
 /// The format of the lines.
@@ -29,7 +28,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// The record of a line, and the partition that it names.
-    pub(super) fn record(&self, line: &Bytes) -> std::result::Result<(Record, Option<i32>), String> {
+    pub(super) fn record(&self, line: &Bytes) -> Result<(Record, Option<i32>), String> {
         let (mut record, partition) = match self.format {
             LineFormat::Json => record::from_json(line)?,
             LineFormat::Lines => (self.plain(line), None),
@@ -63,52 +62,70 @@ impl Reading {
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// The longest line: brokers take requests up to 100 MiB unless configured otherwise.
+/// The longest line: brokers accept requests up to 100 MiB unless configured otherwise.
 const MAX_LINE: usize = 100 << 20;
+pub(super) const TOO_LONG: &str = "the line is longer than 100 MiB, the most that brokers accept";
 
-/// Blocks of whole lines from stdin, read by a thread of its own so that connections stay alive meanwhile.
-pub(super) fn blocks() -> Receiver<Result<Bytes>> {
+/// A part of stdin.
+pub(super) enum Input {
+    /// Whole lines.
+    Lines(Bytes),
+    /// A line that is too long; it is left out.
+    LongLine,
+    /// Stdin cannot be read any further.
+    Failed(io::Error),
+}
+
+/// The parts of stdin, read by a thread of its own so that connections stay alive meanwhile.
+pub(super) fn inputs() -> Receiver<Input> {
     let (sender, receiver) = channel(4);
     std::thread::spawn(move || {
         if let Err(error) = read(&mut io::stdin().lock(), MAX_LINE, &sender) {
             // A receiver that is gone needs no error.
-            let _ = sender.blocking_send(Err(error));
+            let _ = sender.blocking_send(Input::Failed(error));
         }
     });
     receiver
 }
 
 /// Sends blocks that end with a line feed, the last one perhaps without.
-fn read(input: &mut impl Read, max_line: usize, sender: &Sender<Result<Bytes>>) -> Result {
+fn read(input: &mut impl Read, max_line: usize, sender: &Sender<Input>) -> io::Result<()> {
     let mut pending = BytesMut::new();
+    // Whether the line that is being read is too long.
+    let mut skips = false;
     loop {
         let before = pending.len();
         pending.resize(before + CHUNK, 0);
         let read = match input.read(&mut pending[before..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(error) => return Err(Failure::failed(format!("cannot read stdin: {error}"))),
-            Ok(0) => {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 pending.truncate(before);
-                if !pending.is_empty() {
-                    // As below.
-                    let _ = sender.blocking_send(Ok(pending.freeze()));
-                }
-                return Ok(());
+                continue;
             }
+            Err(error) => return Err(error),
             Ok(read) => read,
         };
         pending.truncate(before + read);
-        if let Some(last) = pending[before..].iter().rposition(|byte| *byte == b'\n') {
-            let block = pending.split_to(before + last + 1).freeze();
-            if sender.blocking_send(Ok(block)).is_err() {
-                // Writing has ended.
-                return Ok(());
+        if skips {
+            let end = pending.iter().position(|byte| *byte == b'\n');
+            pending.advance(end.map_or(pending.len(), |end| end + 1));
+            skips = end.is_none();
+        }
+        // What was there before has no line feed, and is empty after a line that was skipped.
+        let found = pending[before..].iter().rposition(|byte| *byte == b'\n');
+        let part = match found {
+            Some(last) => Input::Lines(pending.split_to(before + last + 1).freeze()),
+            None if read == 0 && pending.is_empty() => return Ok(()),
+            None if read == 0 => Input::Lines(pending.split().freeze()),
+            None if pending.len() > max_line => {
+                pending.clear();
+                skips = true;
+                Input::LongLine
             }
-        } else if pending.len() > max_line {
-            return Err(Failure::failed(format!(
-                "a line is longer than {} MiB, the most a broker takes",
-                max_line >> 20
-            )));
+            None => continue,
+        };
+        if sender.blocking_send(part).is_err() {
+            // Writing has ended.
+            return Ok(());
         }
     }
 }
@@ -177,24 +194,36 @@ mod tests {
         }
     }
 
+    /// The lines of an input that comes in pieces of this size; `None` for one that is too long.
+    fn read_all(bytes: &[u8], piece: usize, max_line: usize) -> Vec<Option<Bytes>> {
+        let (sender, mut receiver) = channel(1000);
+        read(&mut Pieces(bytes, piece), max_line, &sender).unwrap();
+        drop(sender);
+        let mut found = Vec::new();
+        while let Some(part) = receiver.blocking_recv() {
+            match part {
+                Input::Lines(block) => found.extend(lines(block).map(Some)),
+                Input::LongLine => found.push(None),
+                Input::Failed(error) => panic!("{error}"),
+            }
+        }
+        found
+    }
+
     #[test]
     fn lines_come_whole_from_pieces_of_any_size() {
+        let expected = ["one", "", "two\r", "three"].map(|line| Some(Bytes::from(line)));
         for size in 1..8 {
-            let (sender, mut receiver) = channel(100);
-            read(&mut Pieces(b"one\n\ntwo\r\nthree", size), 1 << 20, &sender).unwrap();
-            drop(sender);
-            let mut found = Vec::new();
-            while let Some(block) = receiver.blocking_recv() {
-                found.extend(lines(block.unwrap()));
-            }
-            assert_eq!(found, ["one", "", "two\r", "three"], "pieces of {size}");
+            assert_eq!(read_all(b"one\n\ntwo\r\nthree", size, 1 << 20), expected, "pieces of {size}");
         }
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
-        let (sender, _receiver) = channel(100);
-        let error = read(&mut io::repeat(b'x'), 1 << 20, &sender).unwrap_err();
-        assert!(error.message().contains("longer than 1 MiB"), "{}", error.message());
+    fn a_line_that_is_too_long_is_left_out_and_the_others_are_read() {
+        let text = format!("one\n{}\ntwo\n{}", "x".repeat(50), "y".repeat(50));
+        let expected = [Some("one".into()), None, Some("two".into()), None];
+        for size in 1..8 {
+            assert_eq!(read_all(text.as_bytes(), size, 10), expected, "pieces of {size}");
+        }
     }
 }

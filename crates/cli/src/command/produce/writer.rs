@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::batch::{Batch, Destination, Sent, size};
 use super::partitioner::Partitioner;
 use super::report::Report;
-use super::source::{self, LineFormat, Reading};
+use super::source::{self, Input, LineFormat, Reading};
 use super::{Confirm, Produce};
 use crate::command::topic::Partitions;
 use crate::failure::{Failure, Result};
@@ -84,19 +84,24 @@ impl<'a> Writer<'a> {
             crlf: self.produce.crlf,
             headers: self.produce.header.clone(),
         };
-        let mut blocks = source::blocks();
+        let mut inputs = source::inputs();
         loop {
-            let block = self.block(&mut blocks).await?;
+            let input = self.input(&mut inputs).await?;
             if !self.report.goes_on() {
                 return Ok(false);
             }
-            let Some(block) = block else { break };
-            let block = match block {
-                Ok(block) => block,
-                Err(failure) => {
+            let block = match input {
+                None => break,
+                Some(Input::Lines(block)) => block,
+                Some(Input::LongLine) => {
+                    self.lines += 1;
+                    self.report.bad_line(self.lines, source::TOO_LONG);
+                    continue;
+                }
+                Some(Input::Failed(error)) => {
                     // What came before is good.
                     self.flush().await?;
-                    return Err(failure);
+                    return Err(Failure::failed(format!("cannot read stdin after line {}: {error}", self.lines)));
                 }
             };
             for line in source::lines(block) {
@@ -110,15 +115,15 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// The next block of lines, or `None` at the end. What is collected is written when it has waited long enough.
-    async fn block(&mut self, blocks: &mut Receiver<Result<Bytes>>) -> Result<Option<Result<Bytes>>> {
+    /// The next part of stdin, or `None` at the end. What is collected is written when it has waited long enough.
+    async fn input(&mut self, inputs: &mut Receiver<Input>) -> Result<Option<Input>> {
         if let Some(due) = self.due {
-            match timeout_at(due, blocks.recv()).await {
-                Ok(block) => return Ok(block),
+            match timeout_at(due, inputs.recv()).await {
+                Ok(input) => return Ok(input),
                 Err(_) => self.flush().await?,
             }
         }
-        Ok(blocks.recv().await)
+        Ok(inputs.recv().await)
     }
 
     async fn line(&mut self, reading: &Reading, line: &Bytes) -> Result {
@@ -221,7 +226,7 @@ impl<'a> Writer<'a> {
                 out.flush()?;
             }
         }
-        self.progress.tell(self.written, "records");
+        self.progress.show(self.written, "records");
         for lost in sent.lost {
             self.report.lost(topic, sent.partition, lost);
         }

@@ -66,7 +66,7 @@ fn one(
     let mut visit = |item: &Item, decoded: Option<&TopicRecord>| {
         if matches!(item, Item::Batch { .. }) {
             batches += 1;
-            progress.tell(batches, "batches");
+            progress.show(batches, "batches");
         }
         show.item(item, decoded).map_err(|error| {
             let kind = error.kind();
