@@ -49,6 +49,17 @@ pub struct BrokerConfig {
     pub max_connections: usize,
     /// A connection on which nothing happens for this long is closed. Default: 10 minutes.
     pub idle_timeout: Duration,
+    /// Shortest session timeout that a member of a group may ask for. Kafka's `group.min.session.timeout.ms`, whose default
+    /// is 6000. Default: 1, for tests.
+    pub group_min_session_timeout_ms: i32,
+    /// Longest session timeout that a member of a group may ask for. Kafka's `group.max.session.timeout.ms`. Default:
+    /// 1,800,000.
+    pub group_max_session_timeout_ms: i32,
+    /// How long the first rebalance of a group waits for more members, in milliseconds. Kafka's
+    /// `group.initial.rebalance.delay.ms`, whose default is 3000. Default: 0, for tests.
+    pub group_initial_rebalance_delay_ms: i32,
+    /// Most members of a group. Kafka's `group.max.size`. Default: 2,147,483,647, as in Kafka.
+    pub group_max_size: usize,
     /// How many of the last requests [`Broker::requests`](crate::Broker::requests) returns. Default: 10,000.
     pub requests_kept: usize,
     /// Most bytes of memory for those requests; the oldest are dropped first. Default: 16 MiB.
@@ -143,6 +154,10 @@ impl Default for BrokerConfig {
             max_partitions: 100_000,
             max_connections: 1024,
             idle_timeout: Duration::from_secs(600),
+            group_min_session_timeout_ms: 1,
+            group_max_session_timeout_ms: 1_800_000,
+            group_initial_rebalance_delay_ms: 0,
+            group_max_size: i32::MAX as usize,
             requests_kept: 10_000,
             request_bytes_kept: 16 << 20,
         }

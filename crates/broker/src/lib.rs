@@ -27,7 +27,10 @@
 //! | ListOffsets | 0-11 | both ends, by time, and the greatest time |
 //! | OffsetForLeaderEpoch | 0-4 | |
 //! | InitProducerId | 0-5 | without transactions |
-//! | FindCoordinator | 0-6 | names this node; groups are not served yet |
+//! | FindCoordinator | 0-6 | groups; transactions are not served yet |
+//! | JoinGroup, SyncGroup, Heartbeat, LeaveGroup | 0-9, 0-5, 0-4, 0-5 | classic groups, with static members |
+//! | OffsetCommit, OffsetFetch, OffsetDelete | 0-10, 0-10, 0 | stored in `__consumer_offsets`, as by Kafka |
+//! | DescribeGroups, ListGroups, DeleteGroups | 0-6, 0-5, 0-2 | |
 //! | DescribeConfigs | 0-4 | topics and the broker |
 //! | DescribeCluster | 0-2 | |
 //!
@@ -62,6 +65,7 @@ mod config;
 mod coordinator;
 mod cost;
 mod error;
+mod group;
 mod handler;
 mod net;
 mod refusal;

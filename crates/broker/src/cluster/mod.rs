@@ -19,6 +19,8 @@ use crate::cluster::topic_config::TopicConfig;
 use crate::cluster::topics::Topics;
 pub(crate) use crate::cluster::topics::{Topic, TopicRef};
 use crate::config::BrokerConfig;
+use crate::coordinator::Coordinator;
+use crate::group::{GroupMachine, GroupSettings};
 use crate::handler::SERVED;
 use crate::net::received::Received;
 use crate::net::unsent::Unsent;
@@ -31,6 +33,11 @@ use crate::storage::partition::Partition;
 const INTERNAL_PARTITIONS: i32 = 50;
 /// Most replicas of them.
 const INTERNAL_REPLICAS: i16 = 3;
+
+/// Kafka's default of `offset.metadata.max.bytes`.
+const MAX_OFFSET_METADATA_BYTES: usize = 4096;
+/// Kafka's default of `offsets.retention.minutes`: seven days.
+const OFFSETS_RETENTION_MS: i64 = 10_080 * 60_000;
 
 /// All that the nodes and their connections share.
 #[derive(Debug)]
@@ -48,6 +55,7 @@ pub(crate) struct State {
     nodes: RwLock<BTreeMap<i32, Arc<Node>>>,
     controller: AtomicI32,
     topics: RwLock<Topics>,
+    pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -67,9 +75,27 @@ impl State {
             nodes: RwLock::default(),
             controller: AtomicI32::new(NO_LEADER),
             topics: RwLock::default(),
+            groups: Arc::new(Coordinator::new("__consumer_offsets")),
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }
+    }
+
+    pub(crate) fn group_settings(&self) -> GroupSettings {
+        GroupSettings {
+            min_session_timeout_ms: self.config.group_min_session_timeout_ms,
+            max_session_timeout_ms: self.config.group_max_session_timeout_ms,
+            initial_rebalance_delay_ms: self.config.group_initial_rebalance_delay_ms,
+            max_size: self.config.group_max_size,
+            max_metadata_bytes: MAX_OFFSET_METADATA_BYTES,
+            offsets_retention_ms: OFFSETS_RETENTION_MS,
+        }
+    }
+
+    /// A random id as Java writes one, for the ids of members.
+    pub(crate) fn random_id(&self) -> String {
+        let hex: String = random_uuid().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
     }
 
     /// Milliseconds since 1970.

@@ -168,7 +168,8 @@ impl<M: Machine> Coordinator<M> {
         }
     }
 
-    /// Runs a command on the shard of a key. The command gets the machine, the time and a ticket for its reply.
+    /// Runs a command that replies later, maybe, on the shard of a key. The command gets the machine, the time and a
+    /// ticket for its reply.
     ///
     /// # Errors
     /// The node does not coordinate the key.
@@ -179,28 +180,55 @@ impl<M: Machine> Coordinator<M> {
         key: &str,
         command: impl FnOnce(&mut M, i64, Ticket, &mut Effects<M::Reply>),
     ) -> Result<Reply<M::Reply>, ErrorCode> {
+        let (sender, mut receiver) = oneshot::channel();
+        self.on_shard(state, node, key, |loaded, now_ms, effects| {
+            let ticket = Ticket(loaded.next_ticket);
+            loaded.next_ticket += 1;
+            loaded.waiting.insert(ticket, sender);
+            command(&mut loaded.machine, now_ms, ticket, effects);
+        })?;
+        Ok(match receiver.try_recv() {
+            Ok(reply) => Reply::Now(reply),
+            Err(_) => Reply::Later(receiver),
+        })
+    }
+
+    /// Runs a command that has its result at once, on the shard of a key. Its records are in the log when this returns.
+    ///
+    /// # Errors
+    /// The node does not coordinate the key.
+    pub(crate) fn with<T>(
+        self: &Arc<Self>,
+        state: &Arc<State>,
+        node: i32,
+        key: &str,
+        command: impl FnOnce(&mut M, i64, &mut Effects<M::Reply>) -> T,
+    ) -> Result<T, ErrorCode> {
+        self.on_shard(state, node, key, |loaded, now_ms, effects| command(&mut loaded.machine, now_ms, effects))
+    }
+
+    fn on_shard<T>(
+        self: &Arc<Self>,
+        state: &Arc<State>,
+        node: i32,
+        key: &str,
+        command: impl FnOnce(&mut Loaded<M>, i64, &mut Effects<M::Reply>) -> T,
+    ) -> Result<T, ErrorCode> {
         let (index, partition) = self.partition(state, key)?;
         let shard = self.shard(state, index);
         let mut guard = shard.lock();
         let loaded = load(&mut guard, state, node, &partition)?;
-        let ticket = Ticket(loaded.next_ticket);
-        loaded.next_ticket += 1;
-        let (sender, mut receiver) = oneshot::channel();
-        loaded.waiting.insert(ticket, sender);
         let now_ms = state.now_ms();
         let before = loaded.machine.deadline();
         let mut effects = Effects::new();
-        command(&mut loaded.machine, now_ms, ticket, &mut effects);
+        let result = command(loaded, now_ms, &mut effects);
         carry_out(&mut guard, effects, &partition, now_ms)?;
         let after = guard.as_ref().and_then(|loaded| loaded.machine.deadline());
         drop(guard);
         if after != before {
             shard.rearm.notify_one();
         }
-        Ok(match receiver.try_recv() {
-            Ok(reply) => Reply::Now(reply),
-            Err(_) => Reply::Later(receiver),
-        })
+        Ok(result)
     }
 
     /// Looks at all machines that this node runs, in the order of their partitions.

@@ -13,6 +13,13 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
 }
 
+impl Client {
+    /// The host as groups describe it: the address with a slash in front, as Java writes addresses without a name.
+    pub(crate) fn host(&self) -> String {
+        format!("/{}", self.peer.ip())
+    }
+}
+
 /// Who asks whom, and how. A clone is cheap, for handlers that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {

@@ -29,23 +29,30 @@ pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: 
 }
 
 fn coordinator(context: &Context, key: ByteString, known: bool) -> Coordinator {
-    if !known {
-        return Coordinator {
-            key,
-            node_id: -1,
-            port: -1,
-            error_code: ErrorCode::INVALID_REQUEST,
-            error_message: Some("Only groups and transactions have a coordinator here".into()),
-            ..Default::default()
-        };
-    }
-    let endpoint = context.node.endpoint();
-    Coordinator {
+    let refused = |key, error_code, message: &'static str| Coordinator {
         key,
-        node_id: context.node.id,
-        host: endpoint.host.clone(),
-        port: endpoint.port.into(),
+        node_id: -1,
+        port: -1,
+        error_code,
+        error_message: Some(message.into()),
         ..Default::default()
+    };
+    if !known {
+        let message = "Only groups and transactions have a coordinator here";
+        return refused(key, ErrorCode::INVALID_REQUEST, message);
+    }
+    match context.state.groups.find(&context.state, &key) {
+        Ok(node) => {
+            let endpoint = node.endpoint();
+            Coordinator {
+                key,
+                node_id: node.id,
+                host: endpoint.host.clone(),
+                port: endpoint.port.into(),
+                ..Default::default()
+            }
+        }
+        Err(code) => refused(key, code, "The coordinator is not available."),
     }
 }
 

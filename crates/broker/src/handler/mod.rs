@@ -3,17 +3,27 @@
 mod api_versions;
 mod context;
 mod create_topics;
+mod delete_groups;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+mod describe_groups;
 mod each_once;
 mod fetch;
 mod find_coordinator;
+mod heartbeat;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod sync_group;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -21,9 +31,10 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use milena_connection::{ConnectionError, IncomingRequest, frame_response};
-use milena_messages::{ApiKey, Request, VersionRange};
+use milena_messages::{ApiKey, ErrorCode, Request, VersionRange};
 
 pub(crate) use self::context::{Client, Context};
+use crate::coordinator::Reply;
 use crate::cost::Cost;
 
 /// What comes of a request.
@@ -51,6 +62,21 @@ impl<R> Outcome<R> {
     /// An outcome to wait for.
     pub(crate) fn later(future: impl Future<Output = Outcome<R>> + Send + 'static) -> Self {
         Self::Later(Box::pin(future))
+    }
+}
+
+/// The outcome of a command to a coordinator, which may reply later. When the coordinator moves meanwhile, the client gets
+/// NOT_COORDINATOR and looks for it again.
+fn coordinated<M: Send + 'static, R>(
+    reply: Result<Reply<M>, ErrorCode>,
+    respond: impl FnOnce(Result<M, ErrorCode>) -> R + Send + 'static,
+) -> Outcome<R> {
+    match reply {
+        Ok(Reply::Now(reply)) => respond(Ok(reply)).into(),
+        Ok(Reply::Later(reply)) => {
+            Outcome::later(async move { respond(reply.await.map_err(|_| ErrorCode::NOT_COORDINATOR)).into() })
+        }
+        Err(code) => respond(Err(code)).into(),
     }
 }
 
@@ -116,12 +142,22 @@ apis! {
     FETCH 0-18 FetchRequest => fetch;
     LIST_OFFSETS 0-11 ListOffsetsRequest => list_offsets;
     METADATA 0-13 MetadataRequest => metadata;
+    OFFSET_COMMIT 0-10 OffsetCommitRequest => offset_commit;
+    OFFSET_FETCH 0-10 OffsetFetchRequest => offset_fetch;
     FIND_COORDINATOR 0-6 FindCoordinatorRequest => find_coordinator;
+    JOIN_GROUP 0-9 JoinGroupRequest => join_group;
+    HEARTBEAT 0-4 HeartbeatRequest => heartbeat;
+    LEAVE_GROUP 0-5 LeaveGroupRequest => leave_group;
+    SYNC_GROUP 0-5 SyncGroupRequest => sync_group;
+    DESCRIBE_GROUPS 0-6 DescribeGroupsRequest => describe_groups;
+    LIST_GROUPS 0-5 ListGroupsRequest => list_groups;
     API_VERSIONS 0-5 ApiVersionsRequest => api_versions;
     CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics;
     DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics;
     INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id;
     OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch;
     DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs;
+    DELETE_GROUPS 0-2 DeleteGroupsRequest => delete_groups;
+    OFFSET_DELETE 0-0 OffsetDeleteRequest => offset_delete;
     DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
 }

@@ -1,0 +1,188 @@
+//! The group coordinator: members, generations and committed offsets, as a machine without clock, sockets and tasks.
+//!
+//! Its records are those of Kafka's `__consumer_offsets`. A classic group is in the log as it was when its leader last
+//! handed out assignments, as in Kafka; who is about to join is in memory only.
+
+pub(crate) mod classic;
+pub(crate) mod join;
+mod leave;
+pub(crate) mod offset;
+mod record;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use milena_messages::delete_groups::response::DeletableGroupResult;
+use milena_messages::{ByteString, ErrorCode, GroupMetadataKey, JoinGroupResponse, OffsetCommitKey, SyncGroupResponse};
+use milena_messages::{GroupMetadataValue, TypedRecord};
+
+use crate::cluster::State;
+use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::{Effects, Machine};
+use crate::group::classic::ClassicGroup;
+use crate::group::offset::Offsets;
+
+/// What a request that waited gets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroupReply {
+    Join(JoinGroupResponse),
+    Sync(SyncGroupResponse),
+}
+
+/// The settings of a group coordinator, under Kafka's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupSettings {
+    /// `group.min.session.timeout.ms`
+    pub(crate) min_session_timeout_ms: i32,
+    /// `group.max.session.timeout.ms`
+    pub(crate) max_session_timeout_ms: i32,
+    /// `group.initial.rebalance.delay.ms`
+    pub(crate) initial_rebalance_delay_ms: i32,
+    /// `group.max.size`
+    pub(crate) max_size: usize,
+    /// `offset.metadata.max.bytes`
+    pub(crate) max_metadata_bytes: usize,
+    /// `offsets.retention.minutes`, in milliseconds.
+    pub(crate) offsets_retention_ms: i64,
+}
+
+/// The groups of one partition of `__consumer_offsets`.
+#[derive(Debug)]
+pub(crate) struct GroupMachine {
+    pub(crate) settings: GroupSettings,
+    pub(crate) groups: BTreeMap<String, ClassicGroup>,
+    pub(crate) offsets: BTreeMap<String, Offsets>,
+    /// When to look at a group next, soonest first; one entry for each group that waits for something.
+    due: BTreeSet<(i64, String)>,
+    /// The time of that entry.
+    armed: BTreeMap<String, i64>,
+    /// While the log is replayed. A live group is ahead of its records, and does not listen to them.
+    loading: bool,
+}
+
+impl Machine for GroupMachine {
+    type Reply = GroupReply;
+
+    fn new(state: &State) -> Self {
+        Self::with_settings(state.group_settings())
+    }
+
+    fn replay(&mut self, record: &CoordinatorRecord, producer_id: Option<i64>) {
+        // Kafka leaves out what it cannot read, with a line in its log.
+        let Some((kind, _)) = record.key_type() else { return };
+        let read = match kind {
+            // Type 0 is the same key, from before 0.9.
+            0 | OffsetCommitKey::TYPE => self.replay_offset(record, producer_id),
+            GroupMetadataKey::TYPE => self.replay_group(record),
+            _ => Ok(()),
+        };
+        if let Err(error) = read {
+            tracing::debug!(%error, "a record of a group is left out");
+        }
+    }
+
+    fn ended(&mut self, producer_id: i64, committed: bool) {
+        self.offsets.values_mut().for_each(|offsets| offsets.ended(producer_id, committed));
+        self.offsets.retain(|_, offsets| !offsets.is_empty());
+    }
+
+    fn loaded(&mut self, now_ms: i64) {
+        self.loading = false;
+        let ids: Vec<String> = self.groups.keys().cloned().collect();
+        for id in ids {
+            if let Some(group) = self.groups.get_mut(&id) {
+                group.begin_sessions(now_ms);
+            }
+            self.arm(&id);
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        self.due.first().map(|(time, _)| *time)
+    }
+
+    fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupReply>) {
+        while let Some((_, id)) = self.due.first().filter(|(time, _)| *time <= now_ms).cloned() {
+            self.disarm(&id);
+            let settings = self.settings.clone();
+            if let Some(group) = self.groups.get_mut(&id) {
+                group.tick(now_ms, &settings, effects);
+            }
+            self.arm(&id);
+        }
+    }
+}
+
+impl GroupMachine {
+    pub(crate) fn with_settings(settings: GroupSettings) -> Self {
+        Self {
+            settings,
+            groups: BTreeMap::new(),
+            offsets: BTreeMap::new(),
+            due: BTreeSet::new(),
+            armed: BTreeMap::new(),
+            loading: true,
+        }
+    }
+
+    fn replay_group(&mut self, record: &CoordinatorRecord) -> Result<(), milena_wire::Error> {
+        if !self.loading {
+            return Ok(());
+        }
+        let key: GroupMetadataKey = record.read_key()?;
+        let id = key.group.to_string();
+        if record.value.is_none() {
+            self.groups.remove(&id);
+            return Ok(());
+        }
+        let value: GroupMetadataValue = record.read_value()?;
+        self.groups.insert(id.clone(), ClassicGroup::from_record(id, value));
+        Ok(())
+    }
+
+    /// Notes when a group has something to do. Calls after a later time than the noted one cost nothing: the group is
+    /// looked at too early once, and then noted anew.
+    fn arm(&mut self, id: &str) {
+        let Some(wanted) = self.groups.get(id).and_then(ClassicGroup::next_deadline) else { return };
+        if self.armed.get(id).is_some_and(|armed| *armed <= wanted) {
+            return;
+        }
+        self.disarm(id);
+        self.due.insert((wanted, id.to_owned()));
+        self.armed.insert(id.to_owned(), wanted);
+    }
+
+    fn disarm(&mut self, id: &str) {
+        if let Some(time) = self.armed.remove(id) {
+            self.due.remove(&(time, id.to_owned()));
+        }
+    }
+
+    /// Deletes groups without members, and their offsets.
+    pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupReply>) -> DeletableGroupResult {
+        let result =
+            |error_code| DeletableGroupResult { group_id: id.to_owned().into(), error_code, ..Default::default() };
+        match self.groups.get(id) {
+            None if !self.offsets.contains_key(id) => return result(ErrorCode::GROUP_ID_NOT_FOUND),
+            Some(group) if !group.is_empty() => return result(ErrorCode::NON_EMPTY_GROUP),
+            _ => {}
+        }
+        if let Some(offsets) = self.offsets.get(id) {
+            offsets.committed().for_each(|(topic, partition, _)| {
+                effects.record(record::offset_tombstone(id, topic, partition));
+            });
+        }
+        if self.groups.remove(id).is_some() {
+            self.disarm(id);
+            effects.record(record::group_tombstone(id));
+        }
+        result(ErrorCode::NONE)
+    }
+}
+
+/// An empty string for what is not there.
+fn text(value: Option<&str>) -> ByteString {
+    value.map(|value| value.to_owned().into()).unwrap_or_default()
+}

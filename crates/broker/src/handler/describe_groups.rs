@@ -1,0 +1,47 @@
+use milena_messages::describe_groups::response::DescribedGroup;
+use milena_messages::{ByteString, DescribeGroupsRequest, DescribeGroupsResponse, ErrorCode};
+
+use super::Context;
+use crate::cost::Cost;
+
+/// What one may do with a group when nobody minds: read, delete, describe, and describe and alter its settings. Bit n is
+/// operation n.
+const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
+/// From here on a group that is not there is an error (KIP-1043).
+const NOT_FOUND: i16 = 6;
+
+pub(super) fn handle(context: &Context, request: DescribeGroupsRequest, _cost: &mut Cost) -> DescribeGroupsResponse {
+    let operations = if request.include_authorized_operations { GROUP_OPERATIONS } else { i32::MIN };
+    let describe = |id: ByteString| {
+        let mut group = describe(context, id);
+        if group.error_code.is_none() {
+            group.authorized_operations = operations;
+        }
+        group
+    };
+    DescribeGroupsResponse { groups: request.groups.into_iter().map(describe).collect(), ..Default::default() }
+}
+
+fn describe(context: &Context, id: ByteString) -> DescribedGroup {
+    let refused = |error_code, message: Option<String>| DescribedGroup {
+        group_id: id.clone(),
+        error_code,
+        error_message: message.map(Into::into),
+        ..Default::default()
+    };
+    if id.is_empty() {
+        return refused(ErrorCode::INVALID_GROUP_ID, None);
+    }
+    let state = &context.state;
+    match state.groups.with(state, context.node.id, &id, |machine, _, _| machine.describe(&id)) {
+        Ok(Some(group)) => group,
+        Ok(None) if context.version < NOT_FOUND => {
+            DescribedGroup { group_state: "Dead".into(), ..refused(ErrorCode::NONE, None) }
+        }
+        Ok(None) => DescribedGroup {
+            group_state: "Dead".into(),
+            ..refused(ErrorCode::GROUP_ID_NOT_FOUND, Some(format!("Group {id} not found.")))
+        },
+        Err(code) => refused(code, None),
+    }
+}

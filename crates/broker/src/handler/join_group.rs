@@ -1,0 +1,39 @@
+use milena_messages::{ErrorCode, JoinGroupRequest, JoinGroupResponse};
+
+use super::{Context, Outcome, coordinated};
+use crate::cost::Cost;
+use crate::group::GroupReply;
+use crate::group::join::Join;
+
+pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut Cost) -> Outcome<JoinGroupResponse> {
+    let state = &context.state;
+    let client_host = context.client.host();
+    let reply = state.groups.run(state, context.node.id, &request.group_id, |machine, now_ms, ticket, effects| {
+        let join = Join {
+            request: &request,
+            version: context.version,
+            client_id: context.client_id.as_deref().unwrap_or_default(),
+            client_host: &client_host,
+            unique: state.random_id(),
+            ticket,
+        };
+        machine.join(&join, now_ms, effects);
+    });
+    let version = context.version;
+    coordinated(reply, move |reply| {
+        let mut response = match reply {
+            Ok(GroupReply::Join(response)) => response,
+            Ok(_) => refused(ErrorCode::UNKNOWN_SERVER_ERROR),
+            Err(code) => refused(code),
+        };
+        // Before version 7 the name could not be null.
+        if version < 7 {
+            response.protocol_name.get_or_insert_default();
+        }
+        response
+    })
+}
+
+fn refused(error_code: ErrorCode) -> JoinGroupResponse {
+    JoinGroupResponse { error_code, generation_id: -1, ..Default::default() }
+}

@@ -1,0 +1,171 @@
+use milena_messages::offset_fetch::request::{OffsetFetchRequestGroup, OffsetFetchRequestTopics};
+use milena_messages::offset_fetch::response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+};
+use milena_messages::{ErrorCode, OffsetFetchRequest, OffsetFetchResponse};
+
+use super::Context;
+use crate::cluster::TopicRef;
+use crate::cost::Cost;
+use crate::group::GroupMachine;
+use crate::group::offset::Offset;
+
+/// From here on several groups are asked for at once.
+const BATCHED: i16 = 8;
+/// From here on topics go by id (KIP-848).
+const TOPIC_IDS: i16 = 10;
+
+pub(super) fn handle(context: &Context, request: OffsetFetchRequest, _cost: &mut Cost) -> OffsetFetchResponse {
+    if context.version >= BATCHED {
+        let groups = request.groups.iter().map(|group| fetch(context, group, request.require_stable)).collect();
+        return OffsetFetchResponse { groups, ..Default::default() };
+    }
+    let topics = request.topics.map(|topics| {
+        let topic = |topic: milena_messages::offset_fetch::request::OffsetFetchRequestTopic| OffsetFetchRequestTopics {
+            name: topic.name,
+            partition_indexes: topic.partition_indexes,
+            ..Default::default()
+        };
+        topics.into_iter().map(topic).collect()
+    });
+    let wanted = OffsetFetchRequestGroup { group_id: request.group_id, topics, ..Default::default() };
+    let found = fetch(context, &wanted, request.require_stable);
+    let topic = |topic: OffsetFetchResponseTopics| OffsetFetchResponseTopic {
+        name: topic.name,
+        partitions: topic.partitions.into_iter().map(|partition| alone(partition, context.version)).collect(),
+        ..Default::default()
+    };
+    OffsetFetchResponse {
+        error_code: found.error_code,
+        topics: found.topics.into_iter().map(topic).collect(),
+        ..Default::default()
+    }
+}
+
+fn alone(found: OffsetFetchResponsePartitions, version: i16) -> OffsetFetchResponsePartition {
+    // Version 0 asked ZooKeeper, which knew of no partition without an offset.
+    let missing = version == 0 && found.committed_offset == -1 && found.error_code.is_none();
+    OffsetFetchResponsePartition {
+        partition_index: found.partition_index,
+        committed_offset: found.committed_offset,
+        committed_leader_epoch: found.committed_leader_epoch,
+        metadata: found.metadata,
+        error_code: if missing { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION } else { found.error_code },
+        ..Default::default()
+    }
+}
+
+fn fetch(context: &Context, wanted: &OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup {
+    let state = &context.state;
+    let id = &*wanted.group_id;
+    let found = state.groups.with(state, context.node.id, id, |machine, _, _| match &wanted.topics {
+        None => all(context, machine, id, require_stable),
+        Some(topics) => topics.iter().map(|topic| listed(context, machine, id, topic, require_stable)).collect(),
+    });
+    let mut response = OffsetFetchResponseGroup { group_id: wanted.group_id.clone(), ..Default::default() };
+    match found {
+        Ok(topics) => response.topics = topics,
+        Err(code) => response.error_code = code,
+    }
+    if context.version < 2 && !response.error_code.is_none() {
+        // There is no place for an error but at each partition.
+        let code = response.error_code;
+        let topics = wanted.topics.iter().flatten();
+        response.topics = topics.map(|topic| refused(topic, code)).collect();
+    }
+    response
+}
+
+fn refused(topic: &OffsetFetchRequestTopics, error_code: ErrorCode) -> OffsetFetchResponseTopics {
+    let partition = |index: &i32| OffsetFetchResponsePartitions { error_code, ..unknown(*index) };
+    OffsetFetchResponseTopics {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic.partition_indexes.iter().map(partition).collect(),
+        ..Default::default()
+    }
+}
+
+/// What there is of a partition without an offset.
+fn unknown(partition_index: i32) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions {
+        partition_index,
+        committed_offset: -1,
+        committed_leader_epoch: -1,
+        metadata: Some(Default::default()),
+        ..Default::default()
+    }
+}
+
+fn partition(
+    machine: &GroupMachine,
+    (id, topic, index): (&str, &str, i32),
+    require_stable: bool,
+) -> OffsetFetchResponsePartitions {
+    let offsets = machine.offsets.get(id);
+    if require_stable && offsets.is_some_and(|offsets| offsets.is_unstable(topic, index)) {
+        return OffsetFetchResponsePartitions { error_code: ErrorCode::UNSTABLE_OFFSET_COMMIT, ..unknown(index) };
+    }
+    match offsets.and_then(|offsets| offsets.get(topic, index)) {
+        Some(offset) => committed(index, offset),
+        None => unknown(index),
+    }
+}
+
+fn committed(partition_index: i32, offset: &Offset) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions {
+        partition_index,
+        committed_offset: offset.offset,
+        committed_leader_epoch: offset.leader_epoch,
+        metadata: Some(offset.metadata.clone()),
+        ..Default::default()
+    }
+}
+
+fn listed(
+    context: &Context,
+    machine: &GroupMachine,
+    id: &str,
+    topic: &OffsetFetchRequestTopics,
+    require_stable: bool,
+) -> OffsetFetchResponseTopics {
+    let name = if context.version >= TOPIC_IDS {
+        match context.state.topic(TopicRef::Id(topic.topic_id)) {
+            Some(topic) => topic.name.clone(),
+            None => return refused(topic, ErrorCode::UNKNOWN_TOPIC_ID),
+        }
+    } else {
+        topic.name.clone()
+    };
+    let find = |index: &i32| partition(machine, (id, &name, *index), require_stable);
+    OffsetFetchResponseTopics {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic.partition_indexes.iter().map(find).collect(),
+        ..Default::default()
+    }
+}
+
+fn all(context: &Context, machine: &GroupMachine, id: &str, require_stable: bool) -> Vec<OffsetFetchResponseTopics> {
+    let mut topics: Vec<OffsetFetchResponseTopics> = Vec::new();
+    let Some(offsets) = machine.offsets.get(id) else { return topics };
+    for (topic, index, _) in offsets.committed() {
+        let found = partition(machine, (id, topic, index), require_stable);
+        if topics.last().is_none_or(|last| last.name != *topic) {
+            let topic_id = context.state.topic(TopicRef::Name(topic)).map(|topic| topic.id).unwrap_or_default();
+            topics.push(OffsetFetchResponseTopics { name: topic.to_owned().into(), topic_id, ..Default::default() });
+        }
+        if let Some(last) = topics.last_mut() {
+            last.partitions.push(found);
+        }
+    }
+    if context.version >= TOPIC_IDS {
+        // A topic that is gone has no id.
+        topics.retain(|topic| !topic.topic_id.is_zero());
+        topics.iter_mut().for_each(|topic| topic.name = Default::default());
+    } else {
+        topics.iter_mut().for_each(|topic| topic.topic_id = Default::default());
+    }
+    topics
+}
