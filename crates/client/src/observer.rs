@@ -30,6 +30,9 @@ pub trait Observer: Send + Sync {
     }
 }
 
+/// Requests in flight at most; far more than a broker takes.
+const MOST_ASKED: usize = 1 << 16;
+
 /// Which way a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameDirection {
@@ -122,6 +125,10 @@ impl FrameCutter {
             let header = RequestHeader::decode(&mut reader, api_key.request_header_version(version));
             let Ok(header) = header else { continue };
             self.asked.push_back((header.correlation_id, api_key, version));
+            // Requests without response, one after the other, would stay for ever.
+            if self.asked.len() > MOST_ASKED {
+                self.asked.pop_front();
+            }
             self.tell(FrameDirection::Sent, api_key, version, header.correlation_id, size, reader.rest());
         }
     }

@@ -43,6 +43,8 @@ struct Run {
     bytes: usize,
     /// `None` when the broker throttles and says nothing else.
     high_watermark: Option<i64>,
+    /// Before which offset there is something to read: the high watermark or, for committed records, the last stable offset.
+    readable: Option<i64>,
     /// How long the broker took.
     took: Duration,
     /// Whether something could not be read and was left out.
@@ -182,7 +184,9 @@ impl RangeReader {
     }
 
     fn run_of(&self, fetched: Fetched, took: Duration) -> Run {
+        let stable = fetched.last_stable_offset.filter(|_| self.options.fetch.isolation == Isolation::ReadCommitted);
         Run {
+            readable: stable.or(fetched.high_watermark),
             aborted: Aborted::new(fetched.aborted.clone()),
             from: self.position,
             bytes: fetched.records.len(),
@@ -245,7 +249,7 @@ impl RangeReader {
                 StallReason::CutBatch
             }
             None if run.bytes > 0 => StallReason::OldRecords,
-            None if self.end.is_none() && self.position >= high_watermark => {
+            None if self.end.is_none() && run.readable.is_some_and(|readable| self.position >= readable) => {
                 self.progress.idle(run.took, self.options.fetch.max_wait).await;
                 return Ok(());
             }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use milena_client::{Client, ClientConfig, Error, RangeOptions, Record, StallReason, Start, Stop};
-use milena_messages::{ApiKey, Bytes, ErrorCode, FetchRequest, VersionRange};
+use milena_client::{Client, ClientConfig, Error, Isolation, RangeOptions, Record, StallReason, Start, Stop};
+use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
+use milena_messages::{ApiKey, Bytes, ErrorCode, FetchRequest, FetchResponse, VersionRange};
 use milena_records::BatchBuilder;
 
-use crate::broker::{Act, Broker, TOPIC, ends, fetched, versions_with};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, ends, fetched, versions_with};
 
 fn batch(base: i64, values: &[&str]) -> Bytes {
     let mut builder = BatchBuilder::new().base_offset(base);
@@ -137,14 +138,12 @@ async fn the_oldest_record_is_looked_up_again_when_it_was_deleted_before_it_was_
 }
 
 fn out_of_range() -> Act {
-    use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
-    let data = PartitionData { error_code: ErrorCode::OFFSET_OUT_OF_RANGE, high_watermark: -1, ..Default::default() };
-    let topic =
-        FetchableTopicResponse { topic_id: crate::broker::TOPIC_ID, partitions: vec![data], ..Default::default() };
-    crate::broker::answer::<FetchRequest>(milena_messages::FetchResponse {
-        responses: vec![topic],
-        ..Default::default()
-    })
+    respond(PartitionData { error_code: ErrorCode::OFFSET_OUT_OF_RANGE, high_watermark: -1, ..Default::default() })
+}
+
+fn respond(data: PartitionData) -> Act {
+    let topic = FetchableTopicResponse { topic_id: TOPIC_ID, partitions: vec![data], ..Default::default() };
+    answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
 }
 
 #[tokio::test]
@@ -180,6 +179,27 @@ async fn reading_without_end_goes_on_after_an_outage() {
     let mut reader = client.fetch_range(TOPIC, 0, Start::EARLIEST, Stop::End, options).await.unwrap();
     let error = reader.next().await.unwrap_err();
     assert!(matches!(error, Error::Deadline { .. }) && error.is_retriable(), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_open_transaction_is_waited_for_like_the_end() {
+    let broker = Broker::start(|_, request| match request.api_key {
+        ApiKey::LIST_OFFSETS => ends(request, 0, 5),
+        ApiKey::FETCH => {
+            let data = PartitionData { high_watermark: 10, last_stable_offset: 5, ..Default::default() };
+            respond(data)
+        }
+        _ => Act::Silence,
+    })
+    .await;
+    let client = broker.client().await;
+    let mut options = impatient();
+    options.patience = Some(Duration::from_millis(20));
+    options.fetch.isolation = Isolation::ReadCommitted;
+    let mut reader = client.fetch_range(TOPIC, 0, Start::LATEST, Stop::Never, options).await.unwrap();
+    assert_eq!(reader.position(), 5);
+    let next = tokio::time::timeout(Duration::from_millis(200), reader.next()).await;
+    assert!(next.is_err(), "{next:?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use milena_client::{Client, ClientConfig, ConnectCause, Error, Target, Tls, TlsConfig};
+use milena_client::{Client, ClientConfig, ConnectCause, Error, HandshakeError, Report, Target, Tls, TlsConfig};
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::{PartitionProduceResponse, TopicProduceResponse};
 use milena_messages::{Bytes, ProduceRequest, ProduceResponse};
@@ -14,9 +14,9 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::broker::{Act, Broker, TOPIC, answer, not_a_broker};
 
 /// A port that speaks TLS in front of the brokers, and the file that vouches for it.
-async fn in_front_of(broker: String) -> (String, std::path::PathBuf) {
+async fn in_front_of(broker: String, name: &str) -> (String, std::path::PathBuf) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    let file = std::env::temp_dir().join(format!("milena-client-{}.pem", std::process::id()));
+    let file = std::env::temp_dir().join(format!("milena-client-{name}-{}.pem", std::process::id()));
     std::fs::write(&file, cert.pem()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -41,6 +41,22 @@ async fn in_front_of(broker: String) -> (String, std::path::PathBuf) {
 }
 
 #[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_not_tried_again() {
+    let broker = Broker::start(|_, _| Act::Silence).await;
+    let (address, _) = in_front_of(broker.address.clone(), "untrusted").await;
+    let (_, other) = in_front_of(broker.address.clone(), "other").await;
+    let tls = Tls::new(&TlsConfig { ca: Some(other), ..TlsConfig::default() }).unwrap();
+    let config = ClientConfig { bootstrap: vec![address], tls: Some(tls), ..ClientConfig::default() };
+    let error = Client::connect(config).await.unwrap_err();
+    match &error {
+        Error::Connect { cause: ConnectCause::Tls(HandshakeError::Certificate(_)), .. } => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(!error.is_retriable());
+    assert!(Report(&error).to_string().contains("invalid peer certificate"), "{}", Report(&error));
+}
+
+#[tokio::test]
 async fn a_request_of_many_tls_records_goes_out_whole() {
     let broker = Broker::start(|_, request| {
         let Ok(request) = request.decode::<ProduceRequest>() else { return Act::Silence };
@@ -51,7 +67,7 @@ async fn a_request_of_many_tls_records_goes_out_whole() {
         answer::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
     })
     .await;
-    let (address, ca) = in_front_of(broker.address.clone()).await;
+    let (address, ca) = in_front_of(broker.address.clone(), "many").await;
     // The scripted broker says that it is at its plain port: only what goes over the first connection is inside of TLS.
     let tls = Tls::new(&TlsConfig { ca: Some(ca), ..TlsConfig::default() }).unwrap();
     let config = ClientConfig { bootstrap: vec![address.clone()], tls: Some(tls), ..ClientConfig::default() };
