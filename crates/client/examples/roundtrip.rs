@@ -92,7 +92,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    // What needed no answer may still be on its way.
+    // Records sent with acks = 0 may still be on their way.
     let count = i64::try_from(expected.len())?;
     for _ in 0..100 {
         match client.offset(&topic, 0, OffsetSpec::Latest).await? {

@@ -38,7 +38,7 @@ const MOST_ASKED: usize = 1 << 16;
 pub enum FrameDirection {
     /// To the broker: a request.
     Sent,
-    /// From the broker: an answer.
+    /// From the broker: a response.
     Received,
 }
 
@@ -52,10 +52,10 @@ pub struct ObservedFrame {
     pub address: Arc<str>,
     /// The API.
     pub api_key: ApiKey,
-    /// The version of the body. It is that of the request, but 0 in the answer of a broker that does not know the version
+    /// The version of the body. It is that of the request, but 0 in the response of a broker that does not know the version
     /// of ApiVersions it was asked with (KIP-511).
     pub api_version: i16,
-    /// The number that ties an answer to its request, on one connection.
+    /// The number that ties a response to its request, on one connection.
     pub correlation_id: i32,
     /// Bytes on the wire: size field, header and body.
     pub size: usize,
@@ -99,7 +99,7 @@ struct FrameCutter {
     address: Arc<str>,
     sent: FrameBuffer,
     received: FrameBuffer,
-    /// Requests without an answer so far, those that never get one included.
+    /// Requests without response so far, those that never get one included.
     asked: VecDeque<(i32, ApiKey, i16)>,
 }
 

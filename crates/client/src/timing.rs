@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_attempt_that_had_its_full_time_is_told_and_not_the_one_that_the_deadline_cut() {
+    async fn reports_the_attempt_that_had_its_full_time_and_not_the_one_that_the_deadline_cut() {
         let config = ClientConfig { deadline: Duration::from_secs(1), ..ClientConfig::default() };
         let mut attempts = Attempts::new(&config);
         sleep(attempts.next_pause(refusal(ErrorCode::NOT_LEADER_OR_FOLLOWER)).unwrap()).await;

@@ -38,7 +38,7 @@ impl Default for ClientConnectionConfig {
 
 /// The side of a connection that asks.
 ///
-/// Requests may be pipelined; a broker answers in the order of the requests. Deadlines are durations since any moment
+/// Requests may be pipelined; a broker responds in the order of the requests. Deadlines are durations since any moment
 /// that the caller chose as its zero.
 #[derive(Debug)]
 pub struct ClientConnection {
@@ -61,9 +61,9 @@ struct Waiting {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Purpose {
-    /// The caller wants the answer.
+    /// The caller wants the response.
     Caller,
-    /// The caller gave up; a late answer is dropped.
+    /// The caller gave up; a late response is dropped.
     Cancelled,
     /// The connection itself asked which versions the broker speaks.
     Negotiation,
@@ -74,18 +74,18 @@ enum Purpose {
 pub enum ClientEvent {
     /// The broker said which versions it speaks.
     Negotiated(ApiVersions),
-    /// A request was answered.
+    /// A response to a request.
     Response(IncomingResponse),
 }
 
-/// The answer to one request, its body not read yet.
+/// The response to one request, its body not read yet.
 #[derive(Clone, Debug)]
 pub struct IncomingResponse {
     /// The id that sending the request gave.
     pub correlation_id: i32,
     /// The API of the request.
     pub api_key: ApiKey,
-    /// The version of the request, which is that of the answer.
+    /// The version of the request, which is that of the response.
     pub api_version: i16,
     /// The body without its header.
     pub body: Bytes,
@@ -106,8 +106,11 @@ impl IncomingResponse {
     }
 }
 
-fn decode_error(answer: &IncomingResponse, error: milena_wire::Error) -> ConnectionError {
-    ConnectionError::Decode { what: format!("the answer to {}", named(answer.api_key, answer.api_version)), error }
+fn decode_error(response: &IncomingResponse, error: milena_wire::Error) -> ConnectionError {
+    ConnectionError::Decode {
+        what: format!("the response to {}", named(response.api_key, response.api_version)),
+        error,
+    }
 }
 
 impl ClientConnection {
@@ -123,7 +126,7 @@ impl ClientConnection {
         }
     }
 
-    /// Asks which versions the broker speaks; the answer is [`ClientEvent::Negotiated`]. A broker that does not know the
+    /// Asks which versions the broker speaks; the response is [`ClientEvent::Negotiated`]. A broker that does not know the
     /// version of the question says so in the form of version 0, and is asked again with one that it knows (KIP-511).
     ///
     /// # Errors
@@ -168,7 +171,7 @@ impl ClientConnection {
         self.send_at(request, version, deadline)
     }
 
-    /// Sends a request at a version and gives its correlation id. A Produce with acks = 0 gets no answer.
+    /// Sends a request at a version and gives its correlation id. A Produce with acks = 0 gets no response.
     ///
     /// # Errors
     /// A value that the version cannot carry. Nothing is sent then.
@@ -215,7 +218,7 @@ impl ClientConnection {
         Ok(correlation_id)
     }
 
-    /// Gives up on a request: its answer will be dropped when it comes. Whether it was waited for.
+    /// Gives up on a request: its response will be dropped when it comes. Gives whether it was waited for.
     pub fn cancel(&mut self, correlation_id: i32) -> bool {
         match self.waiting.iter_mut().find(|waiting| waiting.correlation_id == correlation_id) {
             Some(waiting) => {
@@ -244,7 +247,7 @@ impl ClientConnection {
         expired
     }
 
-    /// How many requests wait for an answer, cancelled ones included.
+    /// How many requests wait for a response, cancelled ones included.
     pub fn in_flight(&self) -> usize {
         self.waiting.len()
     }
@@ -259,7 +262,7 @@ impl ClientConnection {
         self.frames.input()
     }
 
-    /// Bytes for the broker, in segments to write one behind the other.
+    /// Bytes for the broker, in segments to write one after the other.
     pub fn take_output(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.output)
     }
@@ -291,27 +294,27 @@ impl ClientConnection {
         };
         let (api_key, api_version) = (waiting.api, waiting.version);
         let (_, body) = read_response_header(frame.clone(), api_key, api_version)?;
-        let answer = IncomingResponse { correlation_id: found, api_key, api_version, body, frame };
+        let response = IncomingResponse { correlation_id: found, api_key, api_version, body, frame };
         match waiting.purpose {
-            Purpose::Caller => Ok(Some(ClientEvent::Response(answer))),
+            Purpose::Caller => Ok(Some(ClientEvent::Response(response))),
             Purpose::Cancelled => Ok(None),
-            Purpose::Negotiation => self.negotiated(&answer, waiting.deadline),
+            Purpose::Negotiation => self.negotiated(&response, waiting.deadline),
         }
     }
 
-    fn negotiated(&mut self, answer: &IncomingResponse, deadline: Option<Duration>) -> Result<Option<ClientEvent>> {
-        let version = api_versions_response_version(&answer.body, answer.api_version);
-        let response = ApiVersionsResponse::from_bytes(answer.body.clone(), version)
-            .map_err(|error| decode_error(answer, error))?;
+    fn negotiated(&mut self, incoming: &IncomingResponse, deadline: Option<Duration>) -> Result<Option<ClientEvent>> {
+        let version = api_versions_response_version(&incoming.body, incoming.api_version);
+        let response = ApiVersionsResponse::from_bytes(incoming.body.clone(), version)
+            .map_err(|error| decode_error(incoming, error))?;
         let versions = ApiVersions::from(&response);
         match response.error_code {
             ErrorCode::NONE => {
                 self.versions = Some(versions.clone());
                 Ok(Some(ClientEvent::Negotiated(versions)))
             }
-            ErrorCode::UNSUPPORTED_VERSION if answer.api_version > 0 => {
+            ErrorCode::UNSUPPORTED_VERSION if incoming.api_version > 0 => {
                 let theirs = versions.of(ApiKey::API_VERSIONS);
-                let next = if theirs.is_empty() { 0 } else { theirs.max().min(answer.api_version - 1) };
+                let next = if theirs.is_empty() { 0 } else { theirs.max().min(incoming.api_version - 1) };
                 self.ask_versions(next.max(0), deadline)?;
                 Ok(None)
             }

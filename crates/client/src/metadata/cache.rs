@@ -118,7 +118,7 @@ impl Cache {
         ids.iter().filter_map(|id| known.brokers.get(id).cloned()).collect()
     }
 
-    /// Looks a topic up anew when it is needed again. The first time its epochs are kept, so that a broker that is behind
+    /// Looks a topic up anew when it is needed again. The first time its epochs are kept, so that a broker that is out of date
     /// does not bring back an earlier leader; the second time nothing is.
     pub(crate) fn doubt_topic(&self, topic: &str) {
         let mut known = self.lock();
@@ -141,7 +141,7 @@ impl Cache {
     }
 }
 
-/// The later response, except where a broker that is behind names a leader of an earlier epoch.
+/// The later response, except where a broker that is out of date names a leader of an earlier epoch.
 fn newer(before: &Topic, after: &Topic) -> Topic {
     let mut merged = after.clone();
     if before.id != after.id {

@@ -1,12 +1,12 @@
 use milena_messages::metadata::response::{MetadataResponsePartition, MetadataResponseTopic};
 use milena_messages::{ErrorCode, MetadataResponse, Uuid};
 
-/// A cluster as one of its brokers sees it; it may lag behind.
+/// A cluster as one of its brokers sees it, which may be out of date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// Id of the cluster; `None` when the broker does not know it, as before 0.10.1.
     pub cluster_id: Option<String>,
-    /// Node id of the controller; `None` when there is none or, before 0.10, when it is not told. With KRaft it is some
+    /// Node id of the controller; `None` when there is none or, before 0.10, when no response names it. With KRaft it is some
     /// broker that passes requests on.
     pub controller: Option<i32>,
     /// The brokers that are alive.

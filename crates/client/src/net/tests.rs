@@ -46,8 +46,8 @@ impl Peer {
             max_version: api_key.versions().max(),
             ..Default::default()
         });
-        let answer = ApiVersionsResponse { api_keys: all.collect(), ..Default::default() };
-        self.machine.respond(&request, &answer).unwrap();
+        let response = ApiVersionsResponse { api_keys: all.collect(), ..Default::default() };
+        self.machine.respond(&request, &response).unwrap();
         self.flush().await;
     }
 }
@@ -74,7 +74,7 @@ fn error<T>(sent: Sent<T>) -> Error {
     match sent.result {
         Err(Failure::Error(error)) => error,
         Err(Failure::NotSent) => panic!("not sent"),
-        Ok(_) => panic!("answered"),
+        Ok(_) => panic!("a response"),
     }
 }
 
@@ -99,11 +99,11 @@ async fn requests_are_pipelined_and_each_gets_its_own_response() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_broker_times_out_and_gets_no_more_requests() {
     let (link, mut peer) = pair(1 << 16).await;
-    let (answer, other) = tokio::join!(
+    let (late, other) = tokio::join!(
         link.call(MetadataRequest::default(), 9, within(5)),
         link.call(HeartbeatRequest::default(), 4, within(60))
     );
-    match error(answer) {
+    match error(late) {
         Error::Timeout { address, api, after, sent: true } => {
             assert_eq!((&*address, api, after), ("peer:9092", ApiKey::METADATA, Duration::from_secs(5)));
         }
@@ -126,13 +126,13 @@ async fn a_late_response_is_dropped_and_the_ones_after_it_arrive() {
         peer.machine.respond(&second, &HeartbeatResponse::default()).unwrap();
         peer.flush().await;
     };
-    let (late, behind, ()) = tokio::join!(
+    let (late, after, ()) = tokio::join!(
         link.call(MetadataRequest::default(), 9, within(5)),
         link.call(HeartbeatRequest::default(), 4, within(60)),
         serve
     );
     assert!(matches!(error(late), Error::Timeout { .. }));
-    assert!(behind.result.unwrap().is_some());
+    assert!(after.result.unwrap().is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,8 +204,8 @@ async fn a_request_that_cannot_be_written_does_not_end_the_connection() {
         peer.machine.respond(&request, &MetadataResponse::default()).unwrap();
         peer.flush().await;
     };
-    let (answer, ()) = tokio::join!(link.call(MetadataRequest::default(), 9, within(5)), serve);
-    assert!(answer.result.unwrap().is_some());
+    let (next, ()) = tokio::join!(link.call(MetadataRequest::default(), 9, within(5)), serve);
+    assert!(next.result.unwrap().is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -380,7 +380,7 @@ async fn every_request_to_a_peer_that_does_not_read_ends_in_time_and_nothing_is_
                 assert_eq!(after, Duration::from_secs(5));
                 sent_count += usize::from(sent);
             }
-            // What was never begun may be told so at the moment when the connection is given up.
+            // A request that was never begun may get this at the moment when the connection is given up.
             Err(Failure::NotSent) => {}
             other => panic!("{other:?}"),
         }
