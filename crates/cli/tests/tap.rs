@@ -180,9 +180,12 @@ fn a_fault_is_named_in_the_line_of_its_victim() {
 #[test]
 fn a_wrong_call_is_said_to_be_one() {
     for (args, why) in [
-        (&["tap", "--fault", "fetch: explode"][..], "is no action"),
+        (&["tap", "--fault", "fetch: explode"][..], "is not an action"),
+        (&["tap", "--fault", "fetch: error NONE"], "means success"),
+        (&["tap", "--fault", "fetch v99: drop"], "Fetch has versions 0-18"),
+        (&["tap", "--filter", "error=NONE"], "matches nothing"),
         (&["tap", "--cap", "produce"], "API=VERSION"),
-        (&["tap", "--filter", "size=3"], "nothing to filter by"),
+        (&["tap", "--filter", "size=3"], "cannot be filtered by"),
         (&["tap", "--save", "a.txt"], ".jsonl or .pcapng"),
         (&["tap", "--listen", "nowhere"], "the port is missing"),
         (&["tap", "--tls-cert", "a.pem"], "--tls-key"),
@@ -194,4 +197,92 @@ fn a_wrong_call_is_said_to_be_one() {
     let outcome = milena(&["tap", "--tls-ca", "/nowhere/ca.pem"], b"");
     assert_eq!(outcome.code, 1);
     assert!(outcome.stderr.contains("/nowhere/ca.pem"), "{}", outcome.stderr);
+}
+
+/// What the process wrote to stderr up to its end, and its exit code.
+fn ending(mut tap: Running, mut stderr: BufReader<ChildStderr>) -> (String, Option<i32>) {
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut text).unwrap();
+    (text, tap.0.wait().unwrap().code())
+}
+
+#[test]
+fn a_dead_bootstrap_and_a_tap_that_reaches_itself_are_noticed_at_once() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let outcome = milena(&["tap", "-b", &free.to_string(), "--listen", "127.0.0.1:0", "--for", "1ms"], b"");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&format!("warning: cannot connect to {free}: ")), "{}", outcome.stderr);
+    let outcome = milena(&["tap", "-b", &free.to_string(), "--listen", &free.to_string(), "--for", "60s"], b"");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("is where this tap listens"), "{}", outcome.stderr);
+}
+
+#[test]
+fn rules_that_never_fired_are_named_at_the_end() {
+    let (_broker, bootstrap) = broker();
+    let (tap, address, stderr) = tap(
+        &bootstrap,
+        &[
+            "--fault",
+            "fetch client=app*: cut",
+            "--fault",
+            "apiversions@9: drop",
+            "--fault",
+            "*: delay 1ms",
+            "--count",
+            "2",
+        ],
+    );
+    assert_eq!(milena(&["metadata", "-b", &address], b"").code, 0);
+    let (text, code) = ending(tap, stderr);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("note: fault `fetch client=app*: cut` never fired: no request matched it"), "{text}");
+    assert!(text.contains("note: fault `apiversions@9: drop` never fired: 1 request matched it"), "{text}");
+    assert_eq!(text.matches("never fired").count(), 2, "{text}");
+}
+
+/// The requests and responses in a file of frames.
+fn frames(path: &std::path::Path) -> usize {
+    std::fs::read_to_string(path).unwrap().lines().count()
+}
+
+#[test]
+fn a_stdout_that_nobody_reads_stops_neither_clients_nor_files() {
+    let (_broker, bootstrap) = broker();
+    let trace = file("blocked.jsonl");
+    // Each description of these partitions is more than a pipe holds.
+    assert_eq!(milena(&["topics", "create", "letters", "--partitions", "1000", "-b", &bootstrap], b"").code, 0);
+    let (tap, address, stderr) = tap(&bootstrap, &["--json", "--save", trace.to_str().unwrap(), "--count", "8"]);
+    for _ in 0..4 {
+        assert_eq!(milena(&["metadata", "-b", &address], b"").code, 0);
+    }
+    let (text, code) = ending(tap, stderr);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("nobody reads stdout: "), "{text}");
+    assert_eq!(frames(&trace), 16);
+    std::fs::remove_file(trace).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stdout_that_is_full_stops_neither_clients_nor_files() {
+    let (_broker, bootstrap) = broker();
+    let trace = file("full.jsonl");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_milena"));
+    command.args(["tap", "-b", &bootstrap, "--listen", "127.0.0.1:0", "--for", "60s", "--count", "4", "--save"]);
+    command.arg(&trace).stderr(Stdio::piped());
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    let mut tap = Running(command.spawn().unwrap());
+    let mut stderr = BufReader::new(tap.0.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.strip_prefix("listening at ").and_then(|line| line.split(',').next()).unwrap().to_owned();
+    for _ in 0..2 {
+        assert_eq!(milena(&["metadata", "-b", &address], b"").code, 0);
+    }
+    let (text, code) = ending(tap, stderr);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("cannot write to stdout: No space left on device"), "{text}");
+    assert_eq!(frames(&trace), 8);
+    std::fs::remove_file(trace).unwrap();
 }

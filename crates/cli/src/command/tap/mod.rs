@@ -1,19 +1,21 @@
 mod filter;
+mod outlet;
 mod save;
 mod summary;
 mod view;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use milena_connection::fault::Rule;
-use milena_tap::{Cap, Event, NoEvent, Tap as Proxy, TapConfig, TapError, Watch};
+use milena_connection::fault::{Rule, Statistic};
+use milena_tap::{Cap, Event, NoEvent, ProbeError, Tap as Proxy, TapConfig, TapError, Watch, raise_open_file_limit};
 use milena_transport::Address;
 use tokio::sync::oneshot;
 
 use self::filter::Filter;
+use self::outlet::{Ended, Outlet};
 use self::save::Save;
 use self::view::View;
 use crate::failure::{Failure, Result};
@@ -21,10 +23,10 @@ use crate::network::{duration, stopped, with_port};
 use crate::output;
 use crate::security::Security;
 
-/// Bytes of frames that may wait for the terminal and the file.
+/// Bytes of frames that may wait to be shown and saved.
 const QUEUE: usize = 64 << 20;
 
-/// Longest time that what passed may wait to be seen, however much passes.
+/// Longest time until files have all that passed.
 const FLUSH: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
@@ -36,23 +38,27 @@ const EXAMPLES: &str = "Examples:
   milena tap --bootstrap kafka:9092 --fault 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
   milena tap --bootstrap kafka:9092 --fault 'produce client=app: delay 200ms' --cap produce=7
 
-Faults are WHOM [@WHICH]: ACTION. WHOM is an API, several with commas, or *; then v3-8 for versions
-and client=ID if wanted. WHICH counts from 1: @3, @3-5, @3+, and @/10 for every tenth. An ACTION is
-error CODE, delay TIME, drop, or cut [after N bytes].
+Faults are TARGET [@WHICH]: ACTION. TARGET is an API, several with commas, or *; then v3-8 for
+versions and client=ID if wanted, where * stands for any text and quotes allow spaces and colons.
+WHICH is @3, @3-5, @3+, @/10 for every tenth, or @5% for a probability. An ACTION is error CODE,
+delay TIME, drop, or cut [after N bytes]. The file docs/faults.md says what each of them does.
 
-Every host and port in answers becomes one of this side, so that clients never leave it; each broker
-gets a listener on the next free port above. Brokers keep talking to each other as they are. Clients
-speak plain to this side, whatever the cluster speaks.";
+A cap hides versions, and the features of the cluster that clients use by them: produce=11 hides
+transaction.version 2. Features can be named as well, such as transaction.version=1.
 
-/// Stand between clients and a cluster, and show what passes
+Every host and port in responses becomes one of the tap, so that clients never leave it; each broker
+gets a listener on the next free port above, in the order of node ids. Brokers keep talking to each
+other as they are. Clients speak plaintext to the tap, whatever the cluster speaks.";
+
+/// Stand between clients and a cluster, and show the traffic
 ///
-/// Point clients at this side in place of the cluster: each request is shown with its answer, sizes, time, topics and error
-/// codes, a line each. Requests can be made to fail on purpose, and what passes can be kept in a file. Ends with Ctrl-C, and
+/// Point clients at the tap in place of the cluster: each request is shown with its response, sizes, time, topics and error
+/// codes, a line each. Requests can be made to fail on purpose, and the traffic can be saved to a file. Ends with Ctrl-C, and
 /// with a summary. A terminal or file that is too slow never slows the traffic: what it cannot take is counted and left out.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tap {
-    /// Brokers of the cluster to ask first; one that answers is enough
+    /// Brokers of the cluster to connect to first; one that responds is enough
     #[arg(
         long,
         short,
@@ -67,11 +73,11 @@ pub(crate) struct Tap {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:19092")]
     listen: String,
 
-    /// Host that clients are told, if not that of --listen
-    #[arg(long, value_name = "HOST")]
-    tell: Option<String>,
+    /// Host that clients get to connect to, if not that of --listen
+    #[arg(long, alias = "tell", value_name = "HOST")]
+    advertise: Option<String>,
 
-    /// Show this alone: api=NAME,…, client=ID,…, topic=NAME,…, error, or error=CODE,…; a * at the end is for any rest
+    /// Show only this: api=NAME,…, client=ID,…, topic=NAME,…, error, or error=CODE,…; * stands for any text
     #[arg(long, value_name = "FILTER")]
     filter: Vec<Filter>,
 
@@ -79,7 +85,7 @@ pub(crate) struct Tap {
     #[arg(long)]
     json: bool,
 
-    /// Show the records that pass
+    /// Show the records
     #[arg(long)]
     records: bool,
 
@@ -87,19 +93,23 @@ pub(crate) struct Tap {
     #[arg(long)]
     wide: bool,
 
-    /// Keep all that passes, shown or not: .jsonl for `milena decode`, .pcapng for Wireshark too
+    /// Save all traffic, shown or not: .jsonl for `milena decode`, .pcapng for Wireshark too
     #[arg(long, value_name = "FILE")]
     save: Vec<PathBuf>,
 
-    /// Print and keep passwords, tokens and keys too
+    /// Print and save passwords, tokens and keys too
     #[arg(long)]
     show_secrets: bool,
 
-    /// Make requests go wrong, as in 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
+    /// Make requests go wrong, such as 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
     #[arg(long, value_name = "RULE")]
     fault: Vec<Rule>,
 
-    /// Let clients know no higher version of an API
+    /// Start of the random numbers for faults with a probability, to repeat a run
+    #[arg(long, value_name = "N")]
+    fault_seed: Option<u64>,
+
+    /// Hide higher versions of an API, or higher levels of a feature
     #[arg(long, value_name = "API=VERSION")]
     cap: Vec<Cap>,
 
@@ -107,7 +117,7 @@ pub(crate) struct Tap {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     span: Option<Duration>,
 
-    /// End when so many exchanges were shown
+    /// End after showing this many exchanges
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
@@ -123,40 +133,64 @@ impl Tap {
         let config = TapConfig {
             host: listen.host().to_owned(),
             port: listen.port(),
-            advertised_host: self.tell.clone(),
+            advertised_host: self.advertise.clone(),
             bootstrap: bootstrap
                 .collect::<Result<_, _>>()
                 .map_err(|error| Failure::usage(format!("--bootstrap: {error}")))?,
             tls: self.security.tls()?,
             faults: self.fault.clone(),
+            fault_seed: self.fault_seed,
             caps: self.cap.clone(),
             ..TapConfig::default()
         };
         let saves = self.save.iter().map(|path| Save::create(path)).collect::<Result<Vec<_>>>()?;
+        // Each connection takes two open files, and many systems allow 1,024 unless asked.
+        raise_open_file_limit();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
         runtime.block_on(async {
             let (proxy, watch) = Proxy::watched(config, QUEUE).map_err(failure)?;
             eprintln!("listening at {}, to {}", proxy.address(), self.bootstrap.join(","));
+            match proxy.probe().await {
+                Ok(_) => {}
+                Err(ProbeError::Unreachable(why)) => eprintln!("warning: {why}; clients are refused until that changes"),
+                Err(error) => return Err(Failure::failed(error).hint("--listen names another address")),
+            }
             let (done, is_done) = oneshot::channel();
-            let (span, watcher) = (self.span, Watcher { saves, done: Some(done), call: self });
+            let span = self.span;
+            let watcher = Watcher::new(self, saves, done);
             let watching = std::thread::spawn(move || watcher.run(&watch));
             tokio::select! {
-                stopped = stopped() => stopped.map_err(|error| Failure::failed(format!("no signals: {error}")))?,
+                stopped = stopped() => stopped.map_err(|error| Failure::failed(format!("cannot receive signals: {error}")))?,
                 () = elapsed(span) => {}
                 _ = is_done => {}
             }
+            let rules = proxy.fault_statistics();
             proxy.shutdown().await;
             let finished = tokio::task::spawn_blocking(move || watching.join());
-            tokio::select! {
+            let result = tokio::select! {
                 result = finished => match result {
                     Ok(Ok(result)) => result,
-                    _ => Err(Failure::failed("the view broke off")),
+                    _ => Err(Failure::failed("the view stopped unexpectedly")),
                 },
-                // Who asks twice does not want to wait for a slow terminal.
+                // A second Ctrl-C does not wait for a slow terminal.
                 _ = stopped() => std::process::exit(1),
-            }
+            };
+            report(&rules);
+            result
         })
+    }
+}
+
+/// Names the rules that did nothing, on stderr.
+fn report(rules: &[Statistic]) {
+    for rule in rules.iter().filter(|rule| rule.fired == 0) {
+        let matched = match rule.matched {
+            0 => "no request matched it".to_owned(),
+            1 => "1 request matched it".to_owned(),
+            matched => format!("{matched} requests matched it"),
+        };
+        eprintln!("note: fault `{}` never fired: {matched}", rule.rule);
     }
 }
 
@@ -179,40 +213,62 @@ fn failure(error: TapError) -> Failure {
     }
 }
 
-/// Looks at events on a thread of its own.
+/// Takes events on a thread of its own: saves them, and shows those that are wanted.
 struct Watcher {
     call: Tap,
     saves: Vec<Save>,
     done: Option<oneshot::Sender<()>>,
+    out: Outlet,
+    err: Outlet,
+    /// Exchanges that stdout did not take.
+    dropped: u64,
+    /// The problem with stdout.
+    failed: Option<io::Error>,
 }
 
 impl Watcher {
-    fn run(mut self, watch: &Watch) -> Result {
-        let mut view = View::new(self.call.json, self.call.records);
-        let result = self.watch(watch, &mut view);
-        // However this ends, so does the proxy.
-        self.done = None;
-        let kept = self.saves.into_iter().map(Save::finish).collect::<Vec<_>>();
-        result?;
-        view.summary(watch.skipped())?;
-        kept.into_iter().collect()
+    fn new(call: Tap, saves: Vec<Save>, done: oneshot::Sender<()>) -> Self {
+        let (out, err) = (Outlet::new(io::stdout()), Outlet::new(io::stderr()));
+        Self { call, saves, done: Some(done), out, err, dropped: 0, failed: None }
     }
 
-    fn watch(&mut self, watch: &Watch, view: &mut View) -> Result {
-        let (mut shown, mut told) = (0, 0);
+    fn run(mut self, watch: &Watch) -> Result {
+        let mut view = View::new(self.call.json, self.call.records);
+        self.watch(watch, &mut view);
+        // However this ends, so does the proxy.
+        self.done = None;
+        let saved = self.saves.into_iter().map(Save::finish).collect::<Vec<_>>();
+        self.out.send(view.summary(watch.skipped() + self.dropped)?);
+        let written = match (self.failed, self.out.finish()) {
+            (Some(error), _) | (None, Ended::Failed(error)) => Err(error.into()),
+            (None, Ended::Blocked(bytes)) => {
+                Err(Failure::failed(format!("nobody reads stdout: {bytes} bytes were not written")))
+            }
+            (None, Ended::Written) => Ok(()),
+        };
+        self.err.finish();
+        saved.into_iter().collect::<Result>()?;
+        written
+    }
+
+    fn watch(&mut self, watch: &Watch, view: &mut View) {
+        let (mut shown, mut noted) = (0, 0);
         let mut flushed = Instant::now();
         loop {
             if flushed.elapsed() >= FLUSH {
-                self.flush(view)?;
+                self.saves.iter_mut().for_each(Save::flush);
                 flushed = Instant::now();
+            }
+            if self.is_over() {
+                return;
             }
             let event = match watch.next(Duration::ZERO) {
                 Err(NoEvent::Yet) => {
-                    self.flush(view)?;
-                    let skipped = watch.skipped();
-                    if skipped > told {
-                        eprintln!("note: {} exchanges passed too fast to be shown", skipped - told);
-                        told = skipped;
+                    self.saves.iter_mut().for_each(Save::flush);
+                    let unshown = watch.skipped() + self.dropped;
+                    if unshown > noted {
+                        self.say(format!("note: {} exchanges passed too fast to be shown", unshown - noted));
+                        noted = unshown;
                     }
                     watch.next(Duration::from_secs(1))
                 }
@@ -220,7 +276,7 @@ impl Watcher {
             };
             match event {
                 Err(NoEvent::Yet) => {}
-                Err(NoEvent::Ended) => return view.flush(),
+                Err(NoEvent::Ended) => return,
                 Ok(Event::Exchange(exchange)) => {
                     let exchange = if self.call.show_secrets { *exchange } else { exchange.without_secrets() };
                     for save in &mut self.saves {
@@ -228,10 +284,12 @@ impl Watcher {
                     }
                     let facts = view.facts(&exchange);
                     if self.call.filter.iter().all(|filter| filter.lets(&exchange, &facts)) {
-                        view.show(&exchange, &facts)?;
+                        if self.failed.is_none() && !self.out.send(view.show(&exchange, &facts)) {
+                            self.dropped += 1;
+                        }
                         shown += 1;
                         if Some(shown) == self.call.count {
-                            return view.flush();
+                            return;
                         }
                     }
                 }
@@ -240,31 +298,38 @@ impl Watcher {
         }
     }
 
-    /// Whoever looks sees all up to now.
-    fn flush(&mut self, view: &mut View) -> Result {
-        self.saves.iter_mut().for_each(Save::flush);
-        view.flush()
+    /// Whether there is nothing left to do because stdout is gone. When there are files to save to, that goes on.
+    fn is_over(&mut self) -> bool {
+        let Some(error) = self.out.error() else { return false };
+        let gone = error.kind() == io::ErrorKind::BrokenPipe;
+        if !gone {
+            self.say(format!("warning: cannot write to stdout: {error}; the tap goes on without it"));
+        }
+        self.failed = Some(error);
+        gone && self.saves.is_empty()
     }
 
-    /// Tells on stderr what is about no exchange.
+    fn say(&self, line: String) {
+        // When stderr takes nothing either, there is nobody left to report that to.
+        self.err.send((line + "\n").into_bytes());
+    }
+
+    /// Writes to stderr what is about no exchange.
     fn note(&mut self, event: Event) {
-        let mut err = io::stderr().lock();
-        // Nobody can be told that stderr is gone.
-        let _ = match event {
-            Event::Listening { broker, at } => writeln!(err, "listening at {at} for {broker}"),
-            Event::Opened { connection, client, broker } => writeln!(err, "#{connection} {client} to {broker}"),
+        match event {
+            Event::Listening { broker, at } => self.say(format!("listening at {at} for {broker}")),
+            Event::Opened { connection, client, broker } => self.say(format!("#{connection} {client} to {broker}")),
             Event::Closed { connection, why } => {
                 for save in &mut self.saves {
                     save.close(connection);
                 }
-                match why {
-                    Some(why) => writeln!(err, "#{connection} closed: {why}"),
-                    // Connections come and go.
-                    None => Ok(()),
+                // Connections come and go.
+                if let Some(why) = why {
+                    self.say(format!("#{connection} closed: {why}"));
                 }
             }
-            Event::Warning(what) => writeln!(err, "warning: {what}"),
-            _ => Ok(()),
-        };
+            Event::Warning(what) => self.say(format!("warning: {what}")),
+            _ => {}
+        }
     }
 }

@@ -1,15 +1,12 @@
-use std::io::{BufWriter, StdoutLock, Write as _};
-
 use milena_inspect::conversation::{Exchange, FactReader, Facts};
 
 use super::summary::Summary;
 use crate::exchange;
 use crate::failure::Result;
-use crate::output::{Paint, stdout};
+use crate::output::Paint;
 
-/// What goes to stdout.
+/// Makes the text for stdout.
 pub(crate) struct View {
-    out: BufWriter<StdoutLock<'static>>,
     paint: Paint,
     json: bool,
     records: bool,
@@ -17,21 +14,17 @@ pub(crate) struct View {
     titled: bool,
     reader: FactReader,
     summary: Summary,
-    /// Memory for a line of JSON.
-    text: Vec<u8>,
 }
 
 impl View {
     pub(crate) fn new(json: bool, records: bool) -> Self {
         Self {
-            out: stdout(),
             paint: Paint::stdout(),
             json,
             records,
             titled: false,
             reader: FactReader::default(),
             summary: Summary::default(),
-            text: Vec::new(),
         }
     }
 
@@ -41,36 +34,35 @@ impl View {
         facts
     }
 
-    pub(crate) fn show(&mut self, exchange: &Exchange, facts: &Facts) -> Result {
+    /// The lines of an exchange.
+    pub(crate) fn show(&mut self, exchange: &Exchange, facts: &Facts) -> Vec<u8> {
         let sets = self.records.then(|| self.reader.records(exchange));
+        let mut text = Vec::new();
         if self.json {
-            self.text.clear();
-            exchange::write_json(exchange, facts, sets.as_deref(), &mut self.text);
-            self.text.push(b'\n');
-            return Ok(self.out.write_all(&self.text)?);
+            exchange::write_json(exchange, facts, sets.as_deref(), &mut text);
+            text.push(b'\n');
+            return text;
         }
         if !std::mem::replace(&mut self.titled, true) {
-            writeln!(self.out, "{}", exchange::title(self.paint))?;
+            text.extend(exchange::title(self.paint).bytes());
+            text.push(b'\n');
         }
-        let lines = exchange::lines(exchange, facts, sets.as_deref().unwrap_or_default(), self.paint);
-        Ok(self.out.write_all(lines.as_bytes())?)
+        text.extend(exchange::lines(exchange, facts, sets.as_deref().unwrap_or_default(), self.paint).bytes());
+        text
     }
 
-    pub(crate) fn flush(&mut self) -> Result {
-        Ok(self.out.flush()?)
-    }
-
-    /// The end.
-    pub(crate) fn summary(mut self, skipped: u64) -> Result {
+    /// The summary. `unshown` exchanges were not looked at, or not printed.
+    pub(crate) fn summary(self, unshown: u64) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
         if self.json {
-            serde_json::to_writer(&mut self.out, &self.summary.to_json(skipped))?;
-            self.out.write_all(b"\n")?;
+            serde_json::to_writer(&mut text, &self.summary.to_json(unshown))?;
+            text.push(b'\n');
         } else if !self.summary.is_empty() {
-            write!(self.out, "\n{}", self.summary.render())?;
-            if skipped > 0 {
-                writeln!(self.out, "\n{skipped} exchanges more passed too fast to be shown and counted.")?;
+            text.extend(format!("\n{}", self.summary.render()).bytes());
+            if unshown > 0 {
+                text.extend(format!("\n{unshown} more exchanges passed too fast to be shown and counted.\n").bytes());
             }
         }
-        self.flush()
+        Ok(text)
     }
 }
