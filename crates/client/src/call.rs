@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep};
 use crate::core::Core;
 use crate::error::{Error, Origin, Result};
 use crate::metadata::{Leader, Lookup, Snapshot};
-use crate::net::{Endpoint, Failure, Limit, Link, RECONNECTS};
-use crate::timing::Attempts;
+use crate::net::{Endpoint, Failure, Link, RECONNECTS};
+use crate::timing::{Attempts, Limit};
 
 /// Which broker a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use crate::config::ClientConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::metadata::{Cluster, Topic};
-use crate::net::{Limit, Link};
+use crate::net::Link;
+use crate::timing::Limit;
 
 /// A handle to a cluster. Clones share connections and what is known of the cluster.
 ///

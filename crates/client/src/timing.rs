@@ -4,10 +4,18 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::ClientConfig;
 use crate::error::{ConnectCause, Error, Result};
-use crate::net::Limit;
 
 /// Longest pause between two attempts, unless the configured one is longer.
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// From the moment it is written.
+    pub(crate) timeout: Duration,
+    /// In all. Moves back by the time for which the broker asked to wait.
+    pub(crate) deadline: Instant,
+}
 
 /// The attempts of one operation, bounded by its deadline.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The causes below an [`Error`](super::Error).
+//! The causes below an [`Error`](crate::Error).
 
 use std::fmt;
 use std::sync::Arc;

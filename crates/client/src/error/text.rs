@@ -5,9 +5,7 @@ use std::sync::Arc;
 use milena_messages::ApiKey;
 use milena_wire::Report;
 
-use super::Error;
-
-pub(super) fn list(errors: &[Error]) -> String {
+pub(super) fn list<E: std::error::Error>(errors: &[E]) -> String {
     let texts: Vec<String> = errors.iter().map(|error| Report(error).to_string()).collect();
     texts.join("; ")
 }

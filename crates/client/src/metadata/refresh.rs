@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use super::cache::Cache;
 use super::cluster::{Cluster, Topic};
 use crate::error::{Error, Origin, Result};
-use crate::net::{Endpoint, Failure, Limit, Link, Pool, RECONNECTS};
-use crate::timing::rounded;
+use crate::net::{Endpoint, Failure, Link, Pool, RECONNECTS};
+use crate::timing::{Limit, rounded};
 
 /// A Metadata response.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::driver::Driver;
+use super::endpoint::Endpoint;
 use super::link::Link;
-use super::pool::Endpoint;
 use crate::config::ClientConfig;
 use crate::error::{ConnectCause, Error, Origin, Result};
 use crate::observer::Watch;

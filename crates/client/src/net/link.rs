@@ -11,18 +11,10 @@ use tokio::time::Instant;
 
 use super::throttle::wait_after;
 use crate::error::{CloseCause, Error, Result};
+use crate::timing::Limit;
 
 /// How often a request is tried on a new connection when the old one ends before a byte of it was written.
 pub(crate) const RECONNECTS: u32 = 3;
-
-/// How long a request may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
-    /// From the moment it is written.
-    pub(crate) timeout: Duration,
-    /// In all. Moves back by the time for which the broker asked to wait.
-    pub(crate) deadline: Instant,
-}
 
 /// Why a request got no response.
 #[derive(Debug)]

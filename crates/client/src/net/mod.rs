@@ -1,6 +1,7 @@
 //! Connections: one task for each, which owns the socket and the protocol machine, and the pool that opens them.
 
 mod driver;
+mod endpoint;
 mod handshake;
 mod link;
 mod pool;
@@ -8,5 +9,6 @@ mod pool;
 mod tests;
 mod throttle;
 
-pub(crate) use link::{Failure, Limit, Link, RECONNECTS};
-pub(crate) use pool::{Endpoint, Pool};
+pub(crate) use endpoint::Endpoint;
+pub(crate) use link::{Failure, Link, RECONNECTS};
+pub(crate) use pool::Pool;

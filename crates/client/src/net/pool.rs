@@ -6,18 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use milena_transport::Address;
 use tokio::time::{Instant, timeout_at};
 
+use super::endpoint::Endpoint;
 use super::handshake::dial;
 use super::link::Link;
 use crate::config::ClientConfig;
-use crate::error::{ConnectCause, Error, Origin, Result};
+use crate::error::{ConnectCause, Error, Result};
 use crate::timing::rounded;
-
-/// An address, and who named it.
-#[derive(Clone, Debug)]
-pub(crate) struct Endpoint {
-    pub(crate) address: Address,
-    pub(crate) origin: Origin,
-}
 
 /// Opens connections when they are needed, and again when they are gone.
 #[derive(Debug)]

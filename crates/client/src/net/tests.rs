@@ -13,9 +13,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::time::Instant;
 
 use super::handshake::start;
-use super::link::{Failure, Limit, Link, Sent};
+use super::link::{Failure, Link, Sent};
 use crate::config::ClientConfig;
 use crate::error::{CloseCause, ConnectCause, Error, Origin};
+use crate::timing::Limit;
 
 struct Peer {
     stream: DuplexStream,

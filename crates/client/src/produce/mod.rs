@@ -1,3 +1,4 @@
+mod acks;
 mod batch;
 mod report;
 mod send;
@@ -9,31 +10,9 @@ use milena_records::{Codec, Record};
 
 use crate::client::Client;
 use crate::error::{Error, Result};
+pub use acks::Acks;
 pub use report::{BatchReport, ProduceOutcome, ProduceReport};
 use send::Destination;
-
-/// What a broker has to do before it confirms a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Acks {
-    /// Nothing: it sends no response at all.
-    None,
-    /// Append it to the leader's log.
-    Leader,
-    /// Have it on all replicas that are in sync.
-    #[default]
-    All,
-}
-
-impl Acks {
-    /// The number in the request.
-    fn number(self) -> i16 {
-        match self {
-            Self::None => 0,
-            Self::Leader => 1,
-            Self::All => -1,
-        }
-    }
-}
 
 impl Client {
     /// Appends records to a partition, as one batch or, if they are large, as several in their order. Gives where the first

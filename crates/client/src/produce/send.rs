@@ -12,7 +12,7 @@ use milena_messages::{ApiKey, ByteString, DescribeConfigsRequest, ErrorCode, Pro
 use milena_records::{Codec, Record};
 use tokio::time::Instant;
 
-use super::Acks;
+use super::acks::Acks;
 use super::batch::{chunks, encode, magic, without};
 use super::report::{ProduceOutcome, ProduceReport};
 use crate::call::{Operation, Route, Subject, Target};

@@ -4,8 +4,8 @@ use std::time::Duration;
 use milena_records::{Batches, IntoRecords, Record};
 use tokio::time::Instant;
 
-use super::RangeOptions;
 use super::aborted::Aborted;
+use super::options::RangeOptions;
 use super::progress::Progress;
 use crate::client::Client;
 use crate::error::{Error, Result, StallReason};
@@ -84,7 +84,7 @@ impl RangeReader {
     /// [`RangeOptions::patience`], [`Error::Truncated`] when the partition got shorter.
     ///
     /// # Errors
-    /// As [`Client::fetch`], except that with [`Stop::Never`](super::Stop::Never) the reader waits for brokers that cannot
+    /// As [`Client::fetch`], except that with [`Stop::Never`](crate::Stop::Never) the reader waits for brokers that cannot
     /// be reached; [`Error::Records`] for a batch that cannot be read, unless those are to be skipped. The reader stays where
     /// it is, and the next call tries the same again.
     pub async fn next(&mut self) -> Result<Option<Record>> {
@@ -123,7 +123,7 @@ impl RangeReader {
         }
     }
 
-    /// All records that are left. With [`Stop::Never`](super::Stop::Never) this does not end.
+    /// All records that are left. With [`Stop::Never`](crate::Stop::Never) this does not end.
     ///
     /// # Errors
     /// As [`RangeReader::next`]; the records before the error are lost.
