@@ -480,34 +480,47 @@ impl Reader {
             self.pos += 1;
             return Ok(UnknownTags::default());
         }
-        self.some_tags(&mut known)
+        // What does not depend on the struct is compiled once; a closure called through a pointer would keep all that it
+        // captures in memory.
+        let mut unknown = UnknownTags::default();
+        for _ in 0..self.tag_count()? {
+            let (tag, size_at, size) = self.tag()?;
+            if !known(self, tag)? {
+                self.unknown_tag(&mut unknown, tag, size_at, size)?;
+            }
+        }
+        Ok(unknown)
     }
 
-    /// Compiled once for all structs: few messages have tagged fields in them.
     #[inline(never)]
-    fn some_tags(&mut self, known: &mut dyn FnMut(&mut Self, u32) -> Result<bool>) -> Result<UnknownTags> {
+    fn tag_count(&mut self) -> Result<u32> {
         let start = self.pos;
         let count = self.uvarint()?;
-        let mut unknown = UnknownTags::default();
         if count as usize > self.remaining() {
             let message = format!("{}, but {} left", counted(count, "tagged field"), counted(self.remaining(), "byte"));
             return Err(Error::malformed(start, message));
         }
-        for _ in 0..count {
-            let tag = self.uvarint()?;
-            let size_at = self.pos;
-            let size = self.uvarint()?;
-            if !known(self, tag)? {
-                // Three times its size: as the list grows it is copied into one of twice the length.
-                self.charge(size_at, 1, 3 * size_of::<UnknownTag>())?;
-                if size > i32::MAX as u32 {
-                    return Err(Error::malformed(size_at, format!("tag {tag} has a negative size")));
-                }
-                let data = self.take(size_at, size as i32)?;
-                unknown.push(tag, data);
-            }
+        Ok(count)
+    }
+
+    /// The number of a tagged field, where its size stands, and that size.
+    #[inline(never)]
+    fn tag(&mut self) -> Result<(u32, usize, u32)> {
+        let tag = self.uvarint()?;
+        let size_at = self.pos;
+        Ok((tag, size_at, self.uvarint()?))
+    }
+
+    #[inline(never)]
+    fn unknown_tag(&mut self, unknown: &mut UnknownTags, tag: u32, size_at: usize, size: u32) -> Result<()> {
+        // Three times its size: as the list grows it is copied into one of twice the length.
+        self.charge(size_at, 1, 3 * size_of::<UnknownTag>())?;
+        if size > i32::MAX as u32 {
+            return Err(Error::malformed(size_at, format!("tag {tag} has a negative size")));
         }
-        Ok(unknown)
+        let data = self.take(size_at, size as i32)?;
+        unknown.push(tag, data);
+        Ok(())
     }
 
     /// Reads the tagged fields of a struct that defines none; nothing at all when the version is not flexible.
@@ -520,7 +533,13 @@ impl Reader {
             self.pos += 1;
             return Ok(UnknownTags::default());
         }
-        self.some_tags(&mut |_, _| Ok(false))
+        self.some_unknown_tags()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn some_unknown_tags(&mut self) -> Result<UnknownTags> {
+        self.tags(|_, _| Ok(false))
     }
 }
 
