@@ -68,6 +68,19 @@ fn a_bad_line_is_named_and_the_others_are_written() {
 }
 
 #[test]
+fn many_bad_lines_are_all_named_but_not_each_with_its_error() {
+    let broker = Broker::start();
+    broker.call(&["topics", "create", "letters"], "");
+    let lines = "nonsense\n".repeat(30) + "{\"value\":\"a\"}\n" + "nonsense\n";
+    let outcome = broker.outcome(&["produce", "letters", "--input", "json"], &lines);
+    let stderr: Vec<&str> = outcome.stderr.lines().collect();
+    assert_eq!(stderr.iter().filter(|line| line.starts_with("error: line ")).count(), 20, "{stderr:?}");
+    let end =
+        ["wrote 1 record to letters", "note: also refused: lines 21-30, 32", "error: of 32 lines: 31 not written"];
+    assert_eq!(stderr[20..], end);
+}
+
+#[test]
 fn records_of_many_partitions_go_to_a_topic_of_fewer() {
     let broker = Broker::start();
     broker.call(&["topics", "create", "wide", "--partitions", "4"], "");

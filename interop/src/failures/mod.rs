@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::kafka::{KafkaRelease, KafkaServer};
 use crate::milena;
-use crate::suite::{Failure, Outcome, Report, line};
+use crate::suite::{Outcome, Report, line};
 use stage::Stage;
 
 /// How long one scenario may take. Each needs a few seconds; the rest is for machines with much else to do.
@@ -68,14 +68,15 @@ pub async fn failures(filter: &str, skip_missing: bool, output: &mut (dyn Write 
     // First, or the first scenario would seem slow.
     milena::binary()?;
     let mut report = Report::default();
-    for (name, scenarios) in [("kafka-4.4.0", SCENARIOS), ("kafka-0.10.0.1", OLD)] {
+    for (release, scenarios) in [(KafkaRelease::Newest, SCENARIOS), (KafkaRelease::V0_10_0, OLD)] {
+        let name = format!("kafka-{}", release.version());
         let chosen: Vec<&Scenario> = scenarios.iter().filter(|scenario| scenario.name.contains(filter)).collect();
         if chosen.is_empty() {
             continue;
         }
-        let started = match std::ptr::eq(scenarios, OLD) {
-            true => KafkaServer::start_release(KafkaRelease::V0_10_0, &[]),
-            false => KafkaServer::start_nodes(2, &SETTINGS),
+        let started = match release {
+            KafkaRelease::Newest => KafkaServer::start_nodes(2, &SETTINGS),
+            old => KafkaServer::start_release(old, &[]),
         };
         let mut stage = match started {
             Err(error @ Error::Missing { .. }) if skip_missing => {
@@ -87,7 +88,7 @@ pub async fn failures(filter: &str, skip_missing: bool, output: &mut (dyn Write 
         for scenario in chosen {
             let begun = Instant::now();
             let outcome = match tokio::time::timeout(PATIENCE, (scenario.run)(&mut stage)).await {
-                Ok(outcome) => outcome.map_err(|failure| text(&failure)),
+                Ok(outcome) => outcome.map_err(|failure| milena_client::Report(&*failure).to_string()),
                 Err(_) => Err(format!("did not end within {} s", PATIENCE.as_secs())),
             };
             report.count(outcome.is_ok());
@@ -99,14 +100,4 @@ pub async fn failures(filter: &str, skip_missing: bool, output: &mut (dyn Write 
         }
     }
     Ok(report)
-}
-
-fn text(failure: &Failure) -> String {
-    let mut text = failure.to_string();
-    let mut source = failure.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

@@ -135,7 +135,7 @@ async fn run(
         let mut task = tokio::spawn((scenario.run)(target));
         let outcome = match tokio::time::timeout(patience, &mut task).await {
             Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(failure))) => Err(with_sources(&*failure)),
+            Ok(Ok(Err(failure))) => Err(milena_client::Report(&*failure).to_string()),
             Ok(Err(panic)) => Err(panic.to_string()),
             Err(_) => {
                 task.abort();
@@ -157,20 +157,6 @@ pub fn line(output: &mut (dyn Write + Send), name: &str, outcome: Result<(), Str
         }
     };
     let _ = output.flush();
-}
-
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

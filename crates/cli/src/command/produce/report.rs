@@ -1,4 +1,4 @@
-//! What to tell about lines that were not written.
+//! Reports lines that were not written.
 
 use milena_client::Error;
 
@@ -6,15 +6,20 @@ use super::batch::{Fate, Lost};
 use crate::failure::Failure;
 use crate::output::size;
 
-/// Most errors about single lines that are printed.
+/// Most errors about single lines that are printed; the numbers of later ones are listed at the end.
 const SHOWN: u64 = 20;
 
-/// Counts lines that were not written, and tells about them on stderr.
+/// Most ranges of line numbers that are kept for that list.
+const LISTED: usize = 1000;
+
+/// Counts lines that were not written, and reports them on stderr.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     refused: u64,
     in_doubt: u64,
     unwritten: u64,
+    /// Refused lines without an error of their own: first and last of each range.
+    unshown: Vec<(u64, u64)>,
     /// Whether the hint about the size of records was printed.
     hinted_size: bool,
     /// Whether the hint about lines in doubt was printed.
@@ -25,18 +30,18 @@ impl Report {
     /// A line that is no record, or of a partition that is not there.
     pub(super) fn bad_line(&mut self, line: u64, what: &str) {
         self.refused += 1;
-        self.show(Failure::failed(format!("line {line}: {what}")));
+        self.show(&[line], Failure::failed(format!("line {line}: {what}")));
     }
 
     /// Lines that were sent, and not written or perhaps not.
     pub(super) fn lost(&mut self, topic: &str, partition: i32, lost: Lost) {
         let count = lost.lines.len() as u64;
-        let (lines, error) = (lines(&lost.lines), lost.error);
+        let (numbers, lines, error) = (&lost.lines, lines(&lost.lines), lost.error);
         match lost.fate {
             Fate::Refused => {
                 self.refused += count;
                 let failure = self.refusal(topic, &lines, error);
-                self.show(failure);
+                self.show(numbers, failure);
             }
             Fate::InDoubt => {
                 self.in_doubt += count;
@@ -90,36 +95,50 @@ impl Report {
         if parts.is_empty() {
             return None;
         }
+        if !self.unshown.is_empty() {
+            let more = if self.unshown.len() < LISTED { "" } else { " and more" };
+            eprintln!("note: also refused: {}{more}", in_words(&self.unshown));
+        }
         let (first, rest) = if all { ("", "") } else { ("the first ", "; nothing was sent of the lines after these") };
         let lines = if read == 1 { "line" } else { "lines" };
         Some(Failure::failed(format!("of {first}{read} {lines}: {}{rest}", parts.join(", "))))
     }
 
-    fn show(&self, failure: Failure) {
-        match self.refused {
-            0..=SHOWN => {
-                failure.report();
+    fn show(&mut self, numbers: &[u64], failure: Failure) {
+        if self.refused <= SHOWN {
+            failure.report();
+            return;
+        }
+        for number in numbers {
+            if self.unshown.len() < LISTED {
+                add(&mut self.unshown, *number);
             }
-            count if count == SHOWN + 1 => eprintln!("note: there are more such lines"),
-            _ => {}
         }
     }
 }
 
-/// Numbers of lines, in words: `line 3`, or `lines 1-5, 7`.
+/// Numbers of lines, in words.
 fn lines(numbers: &[u64]) -> String {
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
+    let mut ranges = Vec::new();
+    numbers.into_iter().for_each(|number| add(&mut ranges, number));
+    in_words(&ranges)
+}
+
+/// Adds a number to ranges, to the last one if it comes next.
+fn add(ranges: &mut Vec<(u64, u64)>, number: u64) {
+    match ranges.last_mut() {
+        Some((_, last)) if *last + 1 == number => *last = number,
+        _ => ranges.push((number, number)),
     }
+}
+
+/// `line 3`, or `lines 1-5, 7`.
+fn in_words(ranges: &[(u64, u64)]) -> String {
     let text = |(first, last): &(u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     let texts: Vec<String> = ranges.iter().map(text).collect();
-    let word = if matches!(ranges.as_slice(), [(first, last)] if first == last) { "line" } else { "lines" };
+    let word = if matches!(ranges, [(first, last)] if first == last) { "line" } else { "lines" };
     format!("{word} {}", texts.join(", "))
 }
 
