@@ -1,6 +1,7 @@
 //! Input of bytes: from the command line, a file or stdin; as text in some form, or as they are.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -61,31 +62,91 @@ impl BytesInput {
         (!named || dash) && matches!(self.input, InputFormat::Auto | InputFormat::Raw)
     }
 
-    /// The bytes of each file, or those of the call or of stdin.
-    pub(crate) fn each(&self) -> Result<Vec<Vec<u8>>> {
+    /// Each file, or the bytes of the call or of stdin. Files are opened one after the other.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Result<Input>> {
         let paths = self.paths();
-        if !paths.is_empty() {
-            return paths.iter().map(|path| self.of_file(read_all(Some(path))?)).collect();
-        }
-        if !self.text.is_empty() && self.text != ["-"] {
-            let text = self.text.join(" ");
-            return match self.input.form() {
-                None => Ok(vec![text.into_bytes()]),
-                Some(form) => match text::parse(&text, form) {
-                    Ok(bytes) => Ok(vec![bytes]),
-                    Err(error) => Err(Failure::failed(error).hint(match self.text.as_slice() {
-                        [name] if name.contains(['.', '/']) => "if this is the name of a file, there is no such file",
-                        _ => "--input hex|base64|escaped|raw says what it is",
-                    })),
-                },
-            };
-        }
-        Ok(vec![self.of_file(read_all(None)?)?])
+        let named = paths.is_empty().then(|| self.of_call());
+        named.into_iter().chain(paths.into_iter().map(|path| Input::open(open(&path)?, self.input, path.display())))
     }
 
-    /// A file may hold bytes as they are, or as text.
-    fn of_file(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let Some(form) = self.input.form() else { return Ok(bytes) };
+    fn of_call(&self) -> Result<Input> {
+        if self.text.is_empty() || self.text == ["-"] {
+            return Input::open(Box::new(std::io::stdin().lock()), self.input, "stdin");
+        }
+        let text = self.text.join(" ");
+        let bytes = match self.input.form() {
+            None => text.into_bytes(),
+            Some(form) => text::parse(&text, form).map_err(|error| {
+                Failure::failed(error).hint(match self.text.as_slice() {
+                    [name] if name.contains(['.', '/']) => "if this is the name of a file, there is no such file",
+                    _ => "--input hex|base64|escaped|raw says what it is",
+                })
+            })?,
+        };
+        Input::open(Box::new(Cursor::new(bytes)), InputFormat::Raw, "the input")
+    }
+}
+
+/// Bytes that are read as they are needed. The first of them are there.
+pub(crate) struct Input {
+    head: Vec<u8>,
+    rest: Option<Box<dyn Read>>,
+    format: InputFormat,
+    name: String,
+}
+
+impl Input {
+    /// Bytes that are read to see what an input is.
+    const HEAD: u64 = 64 << 10;
+
+    fn open(mut read: Box<dyn Read>, format: InputFormat, name: impl ToString) -> Result<Self> {
+        let (mut head, name) = (Vec::new(), name.to_string());
+        read.by_ref().take(Self::HEAD).read_to_end(&mut head).map_err(|error| unreadable(&name, error))?;
+        let rest = (head.len() as u64 == Self::HEAD).then_some(read);
+        Ok(Self { head, rest, format, name })
+    }
+
+    /// The first bytes, if they are what they look like and not text that stands for others.
+    pub(crate) fn head(&self) -> Option<&[u8]> {
+        let is_text = match self.format {
+            InputFormat::Raw => false,
+            InputFormat::Auto => {
+                // The last character may be cut.
+                let valid = match std::str::from_utf8(&self.head) {
+                    Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                    _ => self.head.len(),
+                };
+                text::is_text(self.head.get(..valid).unwrap_or_default())
+            }
+            _ => true,
+        };
+        (!is_text).then_some(&self.head)
+    }
+
+    /// Whether the first bytes are all there are.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// The bytes as they are, from the first one on.
+    pub(crate) fn stream(self) -> impl Read {
+        Cursor::new(self.head).chain(self.rest.unwrap_or_else(|| Box::new(std::io::empty())))
+    }
+
+    /// All bytes, or those that the text stands for.
+    pub(crate) fn all(self) -> Result<Vec<u8>> {
+        let Self { mut head, rest, format, name } = self;
+        if let Some(mut rest) = rest {
+            rest.read_to_end(&mut head).map_err(|error| unreadable(&name, error))?;
+        }
+        format.bytes(head)
+    }
+}
+
+impl InputFormat {
+    /// A file may hold bytes as they are, or text that stands for them.
+    fn bytes(self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let Some(form) = self.form() else { return Ok(bytes) };
         match (form, std::str::from_utf8(&bytes)) {
             (Form::Auto, Ok(text)) if text::is_text(&bytes) => Ok(text::parse(text, form).unwrap_or(bytes)),
             (Form::Auto, _) => Ok(bytes),
@@ -93,9 +154,7 @@ impl BytesInput {
             (_, Err(_)) => Err(Failure::failed("the input is not text").hint("--input raw takes bytes as they are")),
         }
     }
-}
 
-impl InputFormat {
     /// The form of text; `None` for bytes as they are.
     fn form(self) -> Option<Form> {
         match self {
@@ -106,6 +165,15 @@ impl InputFormat {
             Self::Raw => None,
         }
     }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>> {
+    let file = File::open(path).map_err(|error| unreadable(&path.display().to_string(), error))?;
+    Ok(Box::new(file))
+}
+
+fn unreadable(name: &str, error: std::io::Error) -> Failure {
+    Failure::failed(format!("cannot read {name}: {error}"))
 }
 
 /// Everything in a file or on stdin.

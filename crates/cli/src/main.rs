@@ -3,7 +3,6 @@
 //! Each command is a module of [`command`]; what they share is how bytes come in ([`input`]), how data goes out
 //! ([`output`], [`table`]) and how they fail ([`failure`]).
 
-mod batch_json;
 mod batches;
 mod brief;
 mod cli;
@@ -23,6 +22,7 @@ mod network;
 mod output;
 mod record;
 mod security;
+mod sheet;
 mod table;
 mod time;
 mod value;

@@ -1,15 +1,11 @@
-//! Records as JSON, the form that `consume --json` writes and `produce --input json` reads.
-//!
-//! A key or value that is text is in `key` or `value`; other bytes are in `keyBase64` or `valueBase64`. Null is null, and
-//! so differs from empty. A record without a timestamp, which is -1 on the wire, has a timestamp of null.
+//! Records as JSON, the form that `consume --json` writes and `produce --input json` reads: the readable one of
+//! [`milena_inspect::record`], with `topic` and `partition` before it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use milena_client::{Header, Record};
-use serde_json::{Map, Value, json};
-
+use milena_inspect::record::push_readable;
 use milena_inspect::text::from_base64;
+use serde_json::{Map, Value};
 
 use crate::time;
 
@@ -21,32 +17,22 @@ pub(crate) fn timestamp(record: &Record) -> Option<i64> {
     (record.timestamp != NO_TIMESTAMP).then_some(record.timestamp)
 }
 
-/// A record and where it is.
-pub(crate) fn to_json(topic: &str, partition: i32, record: &Record) -> Value {
-    let mut map = Map::new();
-    map.insert("topic".to_owned(), json!(topic));
-    map.insert("partition".to_owned(), json!(partition));
-    map.insert("offset".to_owned(), json!(record.offset));
-    map.insert("timestamp".to_owned(), json!(timestamp(record)));
-    put(&mut map, "key", record.key.as_deref());
-    put(&mut map, "value", record.value.as_deref());
-    let headers = record.headers.iter().map(|header| {
-        let mut map = Map::new();
-        put(&mut map, "key", Some(&header.key));
-        put(&mut map, "value", header.value.as_deref());
-        Value::Object(map)
-    });
-    map.insert("headers".to_owned(), headers.collect());
-    Value::Object(map)
+/// Appends a line with a record and where it is.
+pub(crate) fn push_json(out: &mut Vec<u8>, topic: &str, partition: i32, record: &Record) {
+    out.extend_from_slice(b"{\"topic\":");
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(&mut *out, topic);
+    out.extend_from_slice(format!(",\"partition\":{partition}").as_bytes());
+    push_readable(out, record);
+    out.extend_from_slice(b"}\n");
 }
 
-fn put(map: &mut Map<String, Value>, name: &str, bytes: Option<&[u8]>) {
-    let (name, value) = match bytes.map(|bytes| std::str::from_utf8(bytes).map_err(|_| bytes)) {
-        None => (name.to_owned(), Value::Null),
-        Some(Ok(text)) => (name.to_owned(), Value::String(text.to_owned())),
-        Some(Err(bytes)) => (format!("{name}Base64"), Value::String(STANDARD.encode(bytes))),
-    };
-    map.insert(name, value);
+/// The same as a value, to be a part of another one.
+pub(crate) fn to_json(topic: &str, partition: i32, record: &Record) -> Value {
+    let mut line = Vec::new();
+    push_json(&mut line, topic, partition, record);
+    // It is JSON that was just written.
+    serde_json::from_slice(&line).unwrap_or_default()
 }
 
 /// A record, and the partition that it names. A record whose JSON has no `timestamp` gets the time of this machine; null
@@ -146,8 +132,9 @@ mod tests {
             Record::from_value(&b"\xff\x00"[..]).with_timestamp(0).with_header("\u{17e}", &b"\xfe"[..]),
         ];
         for record in records {
-            let json = to_json("letters", 3, &record);
-            assert_eq!(from_json(json.to_string().as_bytes()), Ok((record, Some(3))));
+            let mut json = Vec::new();
+            push_json(&mut json, "letters", 3, &record);
+            assert_eq!(from_json(&json), Ok((record, Some(3))));
         }
     }
 

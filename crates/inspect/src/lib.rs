@@ -34,6 +34,7 @@
 //! | [`topic`] | the records of Kafka's own topics |
 //! | [`blob`] | what members of a group send each other through the broker |
 //! | [`secret`] | messages without passwords, tokens and keys |
+//! | [`record`] | batches and records as JSON |
 //! | [`segment`] | log folders as JSON, with the meaning of the records of internal topics; files: `milena_storage` |
 //! | [`entity`] | error codes, topics and the like inside of a message |
 //! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
@@ -43,9 +44,12 @@
 
 pub mod blob;
 pub mod capture;
+mod control;
 pub mod conversation;
 pub mod entity;
+mod member;
 mod part;
+pub mod record;
 pub mod secret;
 pub mod segment;
 mod short;

@@ -6,9 +6,10 @@ use milena_records::Error;
 /// Something in a file that is not as Kafka writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The kind in snake case: those of [`milena_records::ErrorKind`], and `mismatch` where two files disagree.
+    /// The kind in snake case: those of [`milena_records::ErrorKind`], `mismatch` where two files disagree, `missing` where
+    /// offsets are, and `cut_off`.
     pub kind: &'static str,
-    /// The bytes of the file that are not understood, or that hold what is not.
+    /// The bytes of the file that are wrong.
     pub range: Range<u64>,
     /// The byte where reading stopped, counted in the file, or in the decompressed payload of the batch.
     pub at: Option<u64>,
@@ -18,7 +19,7 @@ pub struct Fault {
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// The offsets that are lost with the bytes, as far as the batches before and behind tell.
+    /// The offsets that are lost with the bytes, as far as the batches before and after them tell.
     pub lost: Option<Range<i64>>,
 }
 
@@ -38,8 +39,8 @@ impl Fault {
         Self::new("mismatch", range, message)
     }
 
-    /// What reading a batch says, which takes these bytes of the file.
-    pub(crate) fn of_batch(error: &Error, range: Range<u64>) -> Self {
+    /// An error of reading a batch, which takes these bytes of the file.
+    pub fn of_batch(error: &Error, range: Range<u64>) -> Self {
         Self {
             kind: error.kind().name(),
             range,

@@ -1,6 +1,7 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
+use bytes::Bytes;
 use milena_records::{Batch, ReadOptions};
 
 use crate::fault::Fault;
@@ -29,6 +30,8 @@ impl Default for LogOptions {
 pub struct LogEntry {
     /// Its bytes in the file.
     pub range: Range<u64>,
+    /// The first of them, at most 61, which is the longest header.
+    pub head: Bytes,
     /// What it is.
     pub content: Content,
 }
@@ -81,6 +84,8 @@ pub struct LogReader<R> {
     options: LogOptions,
     resync: Resync,
     batches: usize,
+    /// The first bytes of the entry that is read.
+    head: Bytes,
     /// After the last batch that was right.
     next_offset: Option<i64>,
     done: bool,
@@ -101,7 +106,7 @@ impl<R: Read> LogReader<R> {
     /// Reads with the given options.
     pub fn with_options(read: R, options: LogOptions) -> Self {
         let resync = Resync::new(options.max_batch);
-        Self { window: Window::new(read), options, resync, batches: 0, next_offset: None, done: false }
+        Self { window: Window::new(read), options, resync, batches: 0, head: Bytes::new(), next_offset: None, done: false }
     }
 
     fn step(&mut self) -> io::Result<Option<LogEntry>> {
@@ -110,6 +115,7 @@ impl<R: Read> LogReader<R> {
             return Ok(None);
         }
         let start = self.window.position();
+        self.head = Bytes::copy_from_slice(&self.window.held()[..held.min(HEAD)]);
         let total = match Head::read(self.window.held(), self.options.max_batch) {
             Head::Whole(total) => total,
             Head::Short(expected) => return self.search(Lost::CutOff(expected)).map(Some),
@@ -160,7 +166,7 @@ impl<R: Read> LogReader<R> {
             (Err(_), None) => return Ok(None),
         };
         self.batches += 1;
-        Ok(Some(LogEntry { range, content }))
+        Ok(Some(self.entry(range, content)))
     }
 
     /// The checksum of a batch is compared here; those of the messages in a wrapper are not.
@@ -173,8 +179,8 @@ impl<R: Read> LogReader<R> {
         let skipped = self.resync.search(&mut self.window)?;
         let range = skipped.range;
         let fault = match (reason, skipped.found) {
-            (_, None) if skipped.are_zeros => return Ok(LogEntry { range, content: Content::Zeros }),
-            (Lost::CutOff(expected), None) => return Ok(LogEntry { range, content: Content::CutOff { expected } }),
+            (_, None) if skipped.are_zeros => return Ok(self.entry(range, Content::Zeros)),
+            (Lost::CutOff(expected), None) => return Ok(self.entry(range, Content::CutOff { expected })),
             (Lost::CutOff(Some(expected)), Some(_)) => {
                 let message = format!("entry of {expected} bytes, which the file does not have");
                 Fault::new("framing", range.clone(), message)
@@ -189,7 +195,11 @@ impl<R: Read> LogReader<R> {
     fn damaged(&mut self, fault: Fault, range: Range<u64>, found: Option<i64>) -> LogEntry {
         self.batches += 1;
         let fault = Fault { range: range.clone(), lost: lost(self.next_offset, found), ..fault };
-        LogEntry { range, content: Content::Damaged(fault) }
+        self.entry(range, Content::Damaged(fault))
+    }
+
+    fn entry(&self, range: Range<u64>, content: Content) -> LogEntry {
+        LogEntry { range, head: self.head.clone(), content }
     }
 }
 

@@ -1,21 +1,17 @@
 use std::io::{self, Write};
-use std::ops::Range;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use milena_records::{Batch, Codec, RecordRef, TimestampType};
 use milena_storage::{Fault, File, FileState, IndexEntry, Item};
-use serde_json::Value;
 
-use super::control::control_json;
 use super::quorum::quorum_state_json;
+use crate::member::{begin, boolean, json, number, optional, raw, span, text};
+use crate::record::{first_offset, push_batch, push_record};
 use crate::topic::TopicRecord;
 
 /// Writes items as JSON, one object on a line, with its kind in `type`.
 ///
-/// Nothing is lost: bytes are base64, null is null and not empty, headers keep their order and duplicates. A record says
-/// which topic and partition it is of when its folder does; of Kafka's own topics it says in `decoded` what it means, as
-/// [`TopicRecord::to_json`](crate::topic::TopicRecord::to_json) has it. Of other topics no tree is built in between.
+/// Batches and records have the exact form of [`record`](crate::record). A batch also has its `position` in the file and
+/// its `lastSequence`; a record the `topic` and `partition` that its folder names and, in Kafka's own topics, its meaning in
+/// `decoded`, in the form of [`TopicRecord::to_json`](crate::topic::TopicRecord::to_json).
 ///
 /// ```
 /// use milena_inspect::segment::{JsonLines, read_log};
@@ -28,7 +24,7 @@ use crate::topic::TopicRecord;
 /// let text = String::from_utf8(lines.into_inner())?;
 /// assert_eq!(
 ///     text.lines().nth(1).unwrap(),
-///     r#"{"type":"record","offset":0,"timestamp":7,"sequence":-1,"key":"aw==","value":"dg==","headers":[]}"#
+///     r#"{"type":"record","offset":0,"timestamp":7,"key":"aw==","value":"dg==","headers":[],"sequence":-1,"control":null}"#
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -38,12 +34,19 @@ pub struct JsonLines<W> {
     line: Vec<u8>,
     /// What each record of the file begins with.
     record: Vec<u8>,
+    headers_only: bool,
 }
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a whole line at a time; a buffer around it is worth while.
     pub fn new(out: W) -> Self {
-        Self { out, line: Vec::new(), record: b"{\"type\":\"record\"".to_vec() }
+        Self { out, line: Vec::new(), record: b"{\"type\":\"record\"".to_vec(), headers_only: false }
+    }
+
+    /// Decompresses nothing: `baseOffset` of a compressed message set is what its header says, its last offset.
+    pub fn headers_only(mut self, yes: bool) -> Self {
+        self.headers_only = yes;
+        self
     }
 
     /// What was written to.
@@ -66,7 +69,13 @@ impl<W: Write> JsonLines<W> {
                     json(line, "decoded", &decoded.to_json());
                 }
             }
-            Item::Batch { batch, crc_valid } => push_batch(line, batch, *crc_valid),
+            Item::Batch { batch, crc_valid } => {
+                begin(line, "batch");
+                number(line, "position", batch.place().range.start as i64);
+                let base_offset = if self.headers_only { batch.base_offset() } else { first_offset(batch) };
+                push_batch(line, batch, base_offset, *crc_valid);
+                number(line, "lastSequence", batch.last_sequence().into());
+            }
             Item::File(file) => {
                 self.record = record_prefix(file);
                 push_file(line, file);
@@ -74,12 +83,12 @@ impl<W: Write> JsonLines<W> {
             Item::Fault(fault) => push_fault(line, fault),
             Item::Zeros(range) => {
                 begin(line, "zeros");
-                push_range(line, range);
+                span(line, range);
             }
             Item::CutOff { range, expected } => {
                 begin(line, "cutOff");
-                push_range(line, range);
-                push_optional(line, "expectedSize", expected.map(|size| size as i64));
+                span(line, range);
+                optional(line, "expectedSize", expected.map(|size| size as i64));
             }
             Item::Index { entry, .. } => push_index(line, entry),
             Item::Producers(producers) => {
@@ -124,8 +133,8 @@ impl<W: Write> JsonLines<W> {
                 begin(line, "verified");
                 number(line, "entries", verified.entries as i64);
                 number(line, "records", verified.records as i64);
-                push_optional(line, "firstOffset", verified.offsets.as_ref().map(|offsets| offsets.start));
-                push_optional(line, "lastOffset", verified.offsets.as_ref().map(|offsets| offsets.end - 1));
+                optional(line, "firstOffset", verified.offsets.as_ref().map(|offsets| offsets.start));
+                optional(line, "lastOffset", verified.offsets.as_ref().map(|offsets| offsets.end - 1));
                 number(line, "faults", verified.faults as i64);
             }
             Item::Skipped(why) => {
@@ -172,67 +181,11 @@ fn push_file(line: &mut Vec<u8>, file: &File) {
     number(line, "size", file.size as i64);
 }
 
-/// The members of `milena codec`, with the place in the file.
-fn push_batch(line: &mut Vec<u8>, batch: &Batch, crc_valid: bool) {
-    begin(line, "batch");
-    number(line, "position", batch.place().range.start as i64);
-    number(line, "sizeInBytes", batch.size_in_bytes() as i64);
-    number(line, "magic", batch.magic().into());
-    number(line, "baseOffset", batch.base_offset());
-    number(line, "lastOffset", batch.last_offset());
-    number(line, "partitionLeaderEpoch", batch.partition_leader_epoch().into());
-    number(line, "crc", batch.crc().into());
-    boolean(line, "crcValid", crc_valid);
-    match batch.codec() {
-        Ok(codec) => text(line, "codec", Codec::name(codec)),
-        Err(_) => raw(line, "codec", "null"),
-    }
-    let clock = match batch.timestamp_type() {
-        TimestampType::None => "none",
-        TimestampType::CreateTime => "create",
-        TimestampType::LogAppendTime => "logAppend",
-    };
-    text(line, "timestampType", clock);
-    number(line, "baseTimestamp", batch.base_timestamp());
-    number(line, "maxTimestamp", batch.max_timestamp());
-    number(line, "producerId", batch.producer_id());
-    number(line, "producerEpoch", batch.producer_epoch().into());
-    number(line, "baseSequence", batch.base_sequence().into());
-    number(line, "lastSequence", batch.last_sequence().into());
-    boolean(line, "isTransactional", batch.is_transactional());
-    boolean(line, "isControl", batch.is_control());
-    push_optional(line, "deleteHorizon", batch.delete_horizon());
-    push_optional(line, "count", batch.count().map(i64::from));
-}
-
-fn push_record(line: &mut Vec<u8>, batch: &Batch, record: &RecordRef) {
-    number(line, "offset", record.offset);
-    number(line, "timestamp", record.timestamp);
-    number(line, "sequence", record.sequence().into());
-    name(line, "key");
-    push_bytes(line, record.key);
-    name(line, "value");
-    push_bytes(line, record.value);
-    name(line, "headers");
-    line.push(b'[');
-    for (index, header) in record.headers().enumerate() {
-        line.extend_from_slice(if index > 0 { b",[" } else { b"[" });
-        push_bytes(line, Some(header.key));
-        line.push(b',');
-        push_bytes(line, header.value);
-        line.push(b']');
-    }
-    line.push(b']');
-    if batch.is_control() {
-        json(line, "control", &control_json(record));
-    }
-}
-
 fn push_fault(line: &mut Vec<u8>, fault: &Fault) {
     begin(line, "fault");
     text(line, "kind", fault.kind);
-    push_range(line, &fault.range);
-    push_optional(line, "at", fault.at.map(|at| at as i64));
+    span(line, &fault.range);
+    optional(line, "at", fault.at.map(|at| at as i64));
     if fault.decompressed {
         boolean(line, "decompressed", true);
     }
@@ -266,83 +219,4 @@ fn push_index(line: &mut Vec<u8>, entry: &IndexEntry) {
             number(line, "lastStableOffset", aborted.last_stable_offset);
         }
     }
-}
-
-fn begin(line: &mut Vec<u8>, kind: &str) {
-    line.extend_from_slice(b"{\"type\":\"");
-    line.extend_from_slice(kind.as_bytes());
-    line.push(b'"');
-}
-
-fn name(line: &mut Vec<u8>, name: &str) {
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(name.as_bytes());
-    line.extend_from_slice(b"\":");
-}
-
-fn raw(line: &mut Vec<u8>, member: &str, value: &str) {
-    name(line, member);
-    line.extend_from_slice(value.as_bytes());
-}
-
-fn boolean(line: &mut Vec<u8>, member: &str, value: bool) {
-    raw(line, member, if value { "true" } else { "false" });
-}
-
-fn number(line: &mut Vec<u8>, member: &str, value: i64) {
-    name(line, member);
-    push_number(line, value);
-}
-
-fn push_optional(line: &mut Vec<u8>, member: &str, value: Option<i64>) {
-    match value {
-        Some(value) => number(line, member, value),
-        None => raw(line, member, "null"),
-    }
-}
-
-fn push_range(line: &mut Vec<u8>, range: &Range<u64>) {
-    number(line, "start", range.start as i64);
-    number(line, "end", range.end as i64);
-}
-
-/// Digits from behind: `write!` takes a third of all the time otherwise.
-fn push_number(line: &mut Vec<u8>, value: i64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        line.push(b'-');
-    }
-    line.extend_from_slice(&digits[at..]);
-}
-
-fn text(line: &mut Vec<u8>, member: &str, value: &str) {
-    json(line, member, &Value::String(value.to_owned()));
-}
-
-fn json(line: &mut Vec<u8>, member: &str, value: &Value) {
-    name(line, member);
-    // Writing a value to memory does not fail.
-    let _ = serde_json::to_writer(line, value);
-}
-
-fn push_bytes(line: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    let Some(bytes) = bytes else { return line.extend_from_slice(b"null") };
-    line.push(b'"');
-    let start = line.len();
-    let room = bytes.len().div_ceil(3) * 4;
-    line.resize(start + room, b'=');
-    // The room is what base64 takes, so this does not fail either.
-    let written = STANDARD.encode_slice(bytes, &mut line[start..]).unwrap_or_default();
-    line.truncate(start + written);
-    line.push(b'"');
 }

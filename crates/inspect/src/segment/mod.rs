@@ -3,12 +3,10 @@
 //! The files themselves are read by [`milena_storage`]. [`read`], [`read_log`] and [`verify`] are its functions of the same
 //! names, with what a record of an internal topic says beside it; [`JsonLines`] writes that down.
 
-mod control;
 mod json;
 mod quorum;
 mod read;
 
-pub use control::control_json;
 pub use json::JsonLines;
 pub use quorum::quorum_state_json;
 pub use read::{read, read_log, verify};

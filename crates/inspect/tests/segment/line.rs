@@ -126,7 +126,7 @@ pub(crate) fn content(batch: &Batch, record: &RecordRef) -> String {
                 format!(" endTxnMarker: COMMIT coordinatorEpoch: {coordinator_epoch}")
             }
             _ => {
-                let json = milena_inspect::segment::control_json(record);
+                let json = milena_inspect::record::control_json(record);
                 let name = match json["type"].as_str() {
                     Some("LEADER_CHANGE") => "LeaderChange:",
                     Some("SNAPSHOT_HEADER") => "SnapshotHeader",

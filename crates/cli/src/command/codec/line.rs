@@ -5,7 +5,7 @@ use milena_wire::{Bytes, Error, Result};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::batch_json::wire_error_json;
+use crate::batches::wire_error_json;
 use milena_inspect::text::from_hex;
 
 /// One question. Its members are looked at when an operation asks for them.

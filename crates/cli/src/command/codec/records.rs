@@ -5,22 +5,21 @@ use milena_wire::{Bytes, Error, Result};
 use serde_json::{Map, Value};
 
 use super::line::{self, Line};
-use crate::batch_json::push_entry;
-use crate::batches::{Manner, Walk};
+use crate::batches::{Walk, fault_json};
 use milena_inspect::text::from_base64;
 
 /// Reads batches of any magic. What was read before a failure is answered all the same.
 pub(super) fn read(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
     let bytes = line.bytes("hex")?;
     let tolerant = flag(line, "tolerant")?;
-    let mut walk = Walk::new(bytes.clone(), Manner { goes_on: tolerant, tolerant, ..Manner::default() });
+    let mut walk = Walk::new(bytes);
     let mut batches = Vec::new();
     let mut failed = None;
     for entry in walk.by_ref() {
         if !batches.is_empty() {
             batches.push(b',');
         }
-        let error = push_entry(&mut batches, &entry, &bytes, tolerant);
+        let error = entry.push_json(&mut batches, tolerant).map(|fault| fault_json(&fault));
         let stop = error.is_some() && !tolerant;
         failed = failed.or(error);
         if stop {

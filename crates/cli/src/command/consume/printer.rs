@@ -14,6 +14,8 @@ use crate::record;
 pub(super) struct Printer<'a> {
     consume: &'a Consume,
     out: BufWriter<StdoutLock<'static>>,
+    /// A line of JSON that is made.
+    line: Vec<u8>,
     left: u64,
     printed: u64,
     progress: Progress,
@@ -24,6 +26,7 @@ impl<'a> Printer<'a> {
         Self {
             consume,
             out: output::stdout(),
+            line: Vec::new(),
             left: consume.count.unwrap_or(u64::MAX),
             printed: 0,
             progress: Progress::new(!std::io::stdout().is_terminal()),
@@ -52,7 +55,11 @@ impl<'a> Printer<'a> {
         let consume = self.consume;
         let topic = consume.topic.as_str();
         match consume.json {
-            true => writeln!(self.out, "{}", record::to_json(topic, partition, record))?,
+            true => {
+                self.line.clear();
+                record::push_json(&mut self.line, topic, partition, record);
+                self.out.write_all(&self.line)?;
+            }
             false => consume.format.write(&mut self.out, topic, partition, record, &consume.null)?,
         }
         self.left -= 1;

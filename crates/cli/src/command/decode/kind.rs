@@ -84,6 +84,19 @@ fn is_of_broker(name: &str, kind: FileKind) -> bool {
     kind < FileKind::Log || offset || name == "bootstrap.checkpoint"
 }
 
+/// Whether a long input is batches of records, by its first bytes. A short one is looked at as a whole.
+pub(super) fn begins_with_batch(head: &[u8], is_whole: bool) -> bool {
+    if is_whole {
+        return Kind::of_bytes(head) == Some(Kind::Records);
+    }
+    let size =
+        |at: usize| head.get(at..at + 4).and_then(|size| size.first_chunk()).map(|size| i32::from_be_bytes(*size));
+    // Both may be larger than what is there.
+    let is_request = size(0).is_some_and(|size| size >= 8) && head.get(4..).is_some_and(is_request);
+    let is_large = matches!(head.get(16..18), Some([0 | 1, 0..=0x0f])) && size(8).is_some_and(|size| size >= 14);
+    !is_trace(head) && Foreign::detect(head).is_none() && !is_request && (is_batch(head) || is_large)
+}
+
 fn begins_with_sized_request(bytes: &[u8]) -> bool {
     let size = bytes.first_chunk().and_then(|size| usize::try_from(i32::from_be_bytes(*size)).ok());
     size.is_some_and(|size| (8..=bytes.len() - 4).contains(&size)) && bytes.get(4..).is_some_and(is_request)

@@ -180,6 +180,9 @@ impl Decode {
         }
         let paths = self.input.paths();
         if kind == Kind::Segment || (kind == Kind::Auto && all_of_segments(&paths)) {
+            if paths.is_empty() && self.input.is_stdin() {
+                return segment::run_stdin(self.view, self.segments);
+            }
             if paths.is_empty() {
                 return Err(Failure::usage("which files?").hint("name the folder of a partition, or files of it"));
             }
@@ -195,8 +198,17 @@ impl Decode {
             return Err(Failure::usage("--offsets, --time, --key, --headers-only and --verify are for logs")
                 .hint("name the folder of a partition, or files of it; --as segment takes any file for one"));
         }
-        for bytes in self.input.each()? {
-            self.decode(kind, &told, bytes.into())?;
+        for input in self.input.each() {
+            let input = input?;
+            // Batches are read one at a time, so that their number does not matter.
+            let is_batches = |head: &[u8]| match kind {
+                Kind::Auto => kind::begins_with_batch(head, input.is_whole()),
+                kind => kind == Kind::Records,
+            };
+            match input.head().is_some_and(is_batches) {
+                true => Records { view: self.view }.run(input.stream())?,
+                false => self.decode(kind, &told, input.all()?.into())?,
+            }
         }
         Ok(())
     }
@@ -233,7 +245,7 @@ impl Decode {
         };
         let mut printer = Printer::new(told.style, self.view.show_secrets);
         let result = match kind {
-            Kind::Records => return Records { view: self.view }.run(bytes),
+            Kind::Records => return Records { view: self.view }.run(&bytes[..]),
             Kind::Trace => trace::run(&bytes, &mut printer),
             Kind::Message => message(bytes, told, &mut printer),
             Kind::Blob => blob::run(&bytes, self.blob, &mut printer),

@@ -1,6 +1,6 @@
 //! The fields of batches beside their bytes, as a table or as JSON.
 
-use std::io::Write;
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::ops::Range;
 
 use base64::Engine as _;
@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 use crate::command::decode::annotate::{self, Row};
 use crate::failure::Result;
+use crate::output;
 use crate::value::bytes_text;
 
-/// Fields above this are not told: many small records in few compressed bytes would take very much memory.
-const MAX_FIELDS: usize = 1_000_000;
+/// Fields that are kept before they are written: many small records in few compressed bytes have very many.
+const MAX_FIELDS: usize = 10_000;
 
 /// What a field holds.
 pub(super) enum Content {
@@ -36,70 +37,98 @@ struct Field {
     name: String,
     ty: &'static str,
     /// Counted from the start of the input, or of the decompressed payload.
-    range: Range<usize>,
+    range: Range<u64>,
     inner: bool,
     /// The first bytes of it.
     bytes: Bytes,
     content: Content,
 }
 
-/// All fields so far, and what they are fields of.
+/// Writes fields, a table or some elements of a JSON array at a time.
 pub(super) struct Fields {
-    input: Bytes,
+    out: BufWriter<StdoutLock<'static>>,
+    as_json: bool,
     /// Goes into payloads that do not open to their end.
     pub(super) tolerant: bool,
-    all: Vec<Field>,
-    left_out: bool,
+    waiting: Vec<Field>,
+    is_first: bool,
+    failed: Option<io::Error>,
 }
 
 impl Fields {
-    pub(super) fn new(input: Bytes, tolerant: bool) -> Self {
-        Self { input, tolerant, all: Vec::new(), left_out: false }
+    pub(super) fn new(as_json: bool, tolerant: bool) -> Self {
+        let out = output::stdout();
+        Self { out, as_json, tolerant, waiting: Vec::new(), is_first: true, failed: None }
     }
 
-    pub(super) fn input(&self) -> Bytes {
-        self.input.clone()
+    /// Whether fields can be written no more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.failed.is_some()
     }
 
-    /// No more fields are told.
-    pub(super) fn is_full(&self) -> bool {
-        self.left_out
-    }
-
-    /// Another field; its path and the parts that it is inside of are those of `cursor`.
+    /// Another field; its path and the parts that it is inside of are those of `place`.
     pub(super) fn push(&mut self, place: &Place, name: &str, ty: &'static str, range: Range<usize>, content: Content) {
-        if self.all.len() >= MAX_FIELDS {
-            self.left_out = true;
-            return;
+        if self.waiting.len() >= MAX_FIELDS {
+            self.write();
         }
         let path = if place.path.is_empty() { name.to_owned() } else { format!("{}.{name}", place.path) };
-        let bytes = place.bytes.get(range.clone()).map(|bytes| place.bytes.slice_ref(bytes)).unwrap_or_default();
-        self.all.push(Field {
+        let bytes = place.bytes.get(range.start..range.end.min(place.bytes.len()));
+        let bytes = bytes.map(|bytes| place.bytes.slice_ref(bytes)).unwrap_or_default();
+        self.waiting.push(Field {
             depth: place.depth,
             path,
             name: name.to_owned(),
             ty,
-            range,
+            range: place.base + range.start as u64..place.base + range.end as u64,
             inner: place.inner,
             bytes,
             content,
         });
     }
 
-    /// Prints them all.
-    pub(super) fn print(&self, out: &mut impl Write, as_json: bool) -> Result {
-        if as_json {
-            let all: Vec<Value> = self.all.iter().map(Field::to_json).collect();
-            serde_json::to_writer_pretty(&mut *out, &all)?;
-            out.write_all(b"\n")?;
-        } else {
-            let rows: Vec<Row> = self.all.iter().map(Field::row).collect();
-            out.write_all(annotate::render(&rows).as_bytes())?;
+    fn write(&mut self) {
+        let written = if self.as_json { self.json() } else { self.table() };
+        self.waiting.clear();
+        self.is_first = false;
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
         }
-        if self.left_out {
-            eprintln!("note: these are the first {MAX_FIELDS} fields");
+    }
+
+    fn table(&mut self) -> io::Result<()> {
+        if !self.is_first && !self.waiting.is_empty() {
+            self.out.write_all(b"\n")?;
         }
-        Ok(())
+        let rows: Vec<Row> = self.waiting.iter().map(Field::row).collect();
+        match rows.is_empty() && !self.is_first {
+            true => Ok(()),
+            false => self.out.write_all(annotate::render(&rows).as_bytes()),
+        }
+    }
+
+    /// Elements of one array, as they are in one that is written at once.
+    fn json(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<Value> = self.waiting.iter().map(Field::to_json).collect();
+        let text = serde_json::to_vec_pretty(&all)?;
+        let elements = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"\n]")).unwrap_or_default();
+        self.out.write_all(if self.is_first { b"[" } else { b"," })?;
+        self.out.write_all(elements)
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> Result {
+        let is_empty = self.is_first && self.waiting.is_empty();
+        self.write();
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        if self.as_json {
+            self.out.write_all(if is_empty { b"[]\n" } else { b"\n]\n" })?;
+        }
+        Ok(self.out.flush()?)
     }
 }
 
@@ -107,6 +136,8 @@ impl Fields {
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) bytes: Bytes,
+    /// Where in the input the bytes begin; 0 for what came out of decompression.
+    pub(super) base: u64,
     /// The bytes are what came out of decompression.
     pub(super) inner: bool,
     pub(super) path: String,

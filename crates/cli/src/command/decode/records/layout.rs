@@ -1,4 +1,4 @@
-//! Walks over every byte of a batch, and says what each is for. Goes on as far as the bytes carry, whatever the verdict.
+//! Walks over every byte of a batch and says what it is for. Continues as far as the bytes can be read, whatever the verdict.
 
 use std::ops::Range;
 
@@ -11,12 +11,14 @@ use crate::batches::Entry;
 use crate::output::size;
 use crate::time;
 
-/// Tells the fields of one batch.
+/// Writes the fields of one batch.
 pub(super) fn entry(fields: &mut Fields, entry: &Entry) {
-    let outside = Place { bytes: fields.input(), inner: false, path: String::new(), depth: 0 };
+    let bytes = entry.batch.as_ref().map_or(&entry.head, Batch::bytes).clone();
+    let end = (entry.range.end - entry.range.start) as usize;
+    let outside = Place { bytes, base: entry.range.start, inner: false, path: String::new(), depth: 0 };
     let name = format!("batches[{}]", entry.index);
-    fields.push(&outside, &name, "batch", entry.range.clone(), Content::Part);
-    let mut cursor = Cursor { place: outside.inside(&name), fields, pos: entry.range.start, end: entry.range.end };
+    fields.push(&outside, &name, "batch", 0..end, Content::Part);
+    let mut cursor = Cursor { place: outside.inside(&name), fields, pos: 0, end };
     let walked = match &entry.batch {
         None => cursor.head(),
         Some(batch) if batch.magic() == 2 => cursor.batch(batch),
@@ -25,7 +27,7 @@ pub(super) fn entry(fields: &mut Fields, entry: &Entry) {
     cursor.rest(if walked.is_some() { "(left over)" } else { "(not read)" });
 }
 
-/// Reads fields one after the other. Those that give `None` have told of the failure.
+/// Reads fields one after the other. Those that return `None` have written the failure.
 struct Cursor<'a> {
     fields: &'a mut Fields,
     place: Place,
@@ -139,7 +141,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Tells of a compressed payload, and goes into it.
+    /// A compressed payload, and a cursor inside of it.
     fn decompressed(&mut self, batch: &Batch, name: &str, range: Range<usize>) -> Option<Cursor<'_>> {
         let compressed = self.place.bytes.get(range.clone()).unwrap_or_default();
         let limit = ReadOptions::default().limit;
@@ -149,7 +151,7 @@ impl Cursor<'_> {
             Ok(codec) if self.fields.tolerant => Ok(codec.salvage(compressed, limit, batch.magic())),
             Ok(codec) => codec.decompress_message(compressed, limit, batch.magic()).map(|data| (data, None)),
         };
-        let told = match &opened {
+        let shown = match &opened {
             Ok((data, fault)) => {
                 let fault =
                     fault.as_ref().map(|fault| format!(", up to where {}", fault.message())).unwrap_or_default();
@@ -158,12 +160,13 @@ impl Cursor<'_> {
             Err(error) => format!("<-- cannot be decompressed: {}", error.message()),
         };
         let ty = if codec == Codec::None { "bytes" } else { codec.name() };
-        self.fields.push(&self.place, name, ty, range.clone(), Content::Opaque(told));
+        self.fields.push(&self.place, name, ty, range.clone(), Content::Opaque(shown));
         self.pos = range.end;
         let data = Bytes::from(opened.ok()?.0);
         let end = data.len();
         // Records are those of the batch, compressed or not.
-        let place = Place { bytes: data, inner: true, path: self.place.path.clone(), depth: self.place.depth + 1 };
+        let place =
+            Place { bytes: data, base: 0, inner: true, path: self.place.path.clone(), depth: self.place.depth + 1 };
         Some(Cursor { fields: self.fields, place, pos: 0, end })
     }
 
@@ -182,12 +185,12 @@ impl Cursor<'_> {
         let bytes = self.place.bytes.get(range.clone()).filter(|_| range.end <= self.end);
         let Some(bytes) = bytes else { return self.fail(name, ty) };
         let number = big_endian(bytes, ty != "uint32");
-        self.told(name, ty, range, Content::Number(number, meaning(number)))?;
+        self.field(name, ty, range, Content::Number(number, meaning(number)))?;
         Some(number)
     }
 
-    fn peek_int(&self, behind: usize) -> Option<i64> {
-        let at = self.pos + behind;
+    fn peek_int(&self, after: usize) -> Option<i64> {
+        let at = self.pos + after;
         self.place.bytes.get(at..at + 4).filter(|_| at + 4 <= self.end).map(|bytes| big_endian(bytes, true))
     }
 
@@ -198,7 +201,7 @@ impl Cursor<'_> {
 
     fn varint_as(&mut self, name: &str, meaning: impl FnOnce(i64) -> String) -> Option<i64> {
         let Some((number, size)) = self.peek_varint() else { return self.fail(name, "varint") };
-        self.told(name, "varint", self.pos..self.pos + size, Content::Number(number, meaning(number)))?;
+        self.field(name, "varint", self.pos..self.pos + size, Content::Number(number, meaning(number)))?;
         Some(number)
     }
 
@@ -206,11 +209,11 @@ impl Cursor<'_> {
         let read = self.place.bytes.get(self.pos..self.end).and_then(varint::read_u64);
         let Some((number, size)) = read else { return self.fail(name, "varlong") };
         let number = varint::unzigzag64(number);
-        self.told(name, "varlong", self.pos..self.pos + size, Content::Number(number, meaning(number)))?;
+        self.field(name, "varlong", self.pos..self.pos + size, Content::Number(number, meaning(number)))?;
         Some(number)
     }
 
-    /// Bytes behind a varint, told as one.
+    /// Bytes after a varint, as one field.
     fn var_bytes(&mut self, name: &str) -> Option<()> {
         match self.peek_varint() {
             Some((length, size)) => self.bytes(name, length, size),
@@ -218,7 +221,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Bytes behind an int32, told as one.
+    /// Bytes after an int32, as one field.
     fn int_bytes(&mut self, name: &str) -> Option<()> {
         match self.peek_int(0) {
             Some(length) => self.bytes(name, length, 4),
@@ -229,32 +232,32 @@ impl Cursor<'_> {
     fn bytes(&mut self, name: &str, length: i64, size: usize) -> Option<()> {
         let start = self.pos + size;
         let Ok(length) = usize::try_from(length) else {
-            return self.told(name, "bytes", self.pos..start, Content::Bytes(None));
+            return self.field(name, "bytes", self.pos..start, Content::Bytes(None));
         };
         let Some(bytes) = self.place.bytes.get(start..self.end).and_then(|rest| rest.get(..length)) else {
             return self.fail(name, "bytes");
         };
         let bytes = self.place.bytes.slice_ref(bytes);
-        self.told(name, "bytes", self.pos..start + length, Content::Bytes(Some(bytes)))
+        self.field(name, "bytes", self.pos..start + length, Content::Bytes(Some(bytes)))
     }
 
-    fn told(&mut self, name: &str, ty: &'static str, range: Range<usize>, content: Content) -> Option<()> {
+    fn field(&mut self, name: &str, ty: &'static str, range: Range<usize>, content: Content) -> Option<()> {
         self.pos = range.end;
         self.fields.push(&self.place, name, ty, range, content);
-        (!self.fields.is_full()).then_some(())
+        (!self.fields.is_closed()).then_some(())
     }
 
     fn fail<T>(&mut self, name: &str, ty: &'static str) -> Option<T> {
         let range = self.pos..self.end;
-        self.told(name, ty, range, Content::Failed);
+        self.field(name, ty, range, Content::Failed);
         None
     }
 
-    /// Tells of bytes that belong to no field, if there are some.
+    /// Bytes that belong to no field, if there are some.
     fn rest(&mut self, name: &str) {
         if self.pos < self.end {
             let range = self.pos..self.end;
-            self.told(name, "", range.clone(), Content::Opaque(size(range.len())));
+            self.field(name, "", range.clone(), Content::Opaque(size(range.len())));
         }
     }
 }

@@ -1,74 +1,98 @@
-//! Batches for eyes: two lines for the header, then a table of the records.
+//! Batches as text: two lines for the header, then a table of the records.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use milena_inspect::segment::control_json;
-use milena_records::{Batch, Error, HeaderRef, RecordRef, TimestampType};
-use serde_json::Value;
+use milena_inspect::record::first_offset;
+use milena_records::{Batch, TimestampType};
+use milena_storage::Fault;
 
-use crate::batch_json::base_offset;
+use super::rows::{self, TITLES, Widths};
 use crate::batches::Entry;
-use crate::failure::Result;
-use crate::output::{hex, short, size};
-use crate::table::Table;
-use crate::time;
+use crate::output::short;
+use crate::sheet::{Sheet, push_time};
 
-/// Records in one table, so that a batch of very many takes no memory of note.
-const ROWS: usize = 1000;
+/// Writes batches.
+pub(super) struct Listing {
+    sheet: Sheet,
+    tolerant: bool,
+    widths: Widths,
+}
 
-/// Bytes that are shown of what is no text.
-const HEX_BYTES: usize = 16;
-
-/// Writes one batch.
-pub(super) fn entry(out: &mut impl Write, entry: &Entry, tolerant: bool) -> Result {
-    let range = format!("batch {}  bytes {}..{}", entry.index, entry.range.start, entry.range.end);
-    let Some(batch) = &entry.batch else {
-        writeln!(out, "{range}")?;
-        return fault(out, "damaged", entry.refused.as_ref());
-    };
-    writeln!(out, "{range}  {}", head(batch))?;
-    writeln!(out, "  {}", details(batch))?;
-    if entry.refused.is_some() && !tolerant {
-        return fault(out, "damaged", entry.refused.as_ref());
+impl Listing {
+    pub(super) fn new(tolerant: bool, wide: bool) -> Self {
+        Self { sheet: Sheet::new(TITLES), tolerant, widths: Widths::new(wide) }
     }
-    let mut records = batch.records().peekable();
-    let mut failed = None;
-    while records.peek().is_some() {
-        let mut table = Table::new(&[">OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"]);
-        let mut rows = 0;
-        for record in records.by_ref().take(ROWS) {
+
+    /// Writes one batch. Returns why strict reading refuses it, if it does.
+    pub(super) fn entry(&mut self, out: &mut impl Write, entry: &Entry) -> io::Result<Option<Fault>> {
+        let range = format!("batch {}  bytes {}..{}", entry.index, entry.range.start, entry.range.end);
+        let Some(batch) = &entry.batch else {
+            writeln!(out, "{range}")?;
+            fault(out, "damaged", entry.refused.as_ref())?;
+            return Ok(entry.refused.clone());
+        };
+        writeln!(out, "{range}  {}", head(batch, first_offset(batch)))?;
+        writeln!(out, "  {}", details(batch, batch.check_crc().is_ok()))?;
+        let refused = match (&entry.refused, self.tolerant) {
+            (Some(refused), false) => {
+                fault(out, "damaged", Some(refused))?;
+                return Ok(Some(refused.clone()));
+            }
+            (Some(refused), true) => refused.clone(),
+            // What a consumer would refuse is not shown, so all records have to be read before the first is written.
+            (None, _) => match batch.records().find_map(Result::err) {
+                None => {
+                    self.records(out, batch)?;
+                    return Ok(None);
+                }
+                Some(error) => Fault::of_batch(&error, entry.range.clone()),
+            },
+        };
+        if !self.tolerant {
+            fault(out, "damaged", Some(&refused))?;
+            return Ok(Some(refused));
+        }
+        let failed = match entry.tolerant() {
+            Some(batch) => self.records(out, &batch)?.map(|error| Fault::of_batch(&error, entry.range.clone())),
+            None => Some(refused.clone()),
+        };
+        match &failed {
+            Some(failed) => fault(out, "damaged", Some(failed))?,
+            None => fault(out, "refused", Some(&refused))?,
+        }
+        Ok(Some(refused))
+    }
+
+    /// The records up to the first that cannot be read.
+    fn records(&mut self, out: &mut impl Write, batch: &Batch) -> io::Result<Option<milena_records::Error>> {
+        let mut failed = None;
+        for record in batch.records() {
             match record {
-                Ok(record) => table.row(row(batch, &record)),
+                Ok(record) => rows::push(&mut self.sheet, batch, &record, self.widths),
                 Err(error) => {
                     failed = Some(error);
                     break;
                 }
             }
-            rows += 1;
-        }
-        if rows > 0 {
-            for line in table.render().lines() {
-                writeln!(out, "  {line}")?;
+            if self.sheet.is_full() {
+                self.sheet.write(out)?;
             }
         }
-    }
-    match (&failed, &entry.refused) {
-        (Some(error), _) => fault(out, "damaged", Some(error)),
-        (None, Some(error)) => fault(out, "refused", Some(error)),
-        (None, None) => Ok(()),
+        self.sheet.write(out)?;
+        Ok(failed)
     }
 }
 
-fn fault(out: &mut impl Write, word: &str, error: Option<&Error>) -> Result {
-    if let Some(error) = error {
-        writeln!(out, "  {word}: {}: {}", error.kind(), short(&error.to_string(), 300))?;
+fn fault(out: &mut impl Write, word: &str, fault: Option<&Fault>) -> io::Result<()> {
+    match fault {
+        Some(fault) => writeln!(out, "  {word}: {}: {}", fault.kind, short(&fault.to_string(), 300)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What there is, and in which form.
-pub(in crate::command::decode) fn head(batch: &Batch) -> String {
-    let (first, last) = (base_offset(batch), batch.last_offset());
+pub(in crate::command::decode) fn head(batch: &Batch, first: i64) -> String {
+    let last = batch.last_offset();
     let offsets = if first == last { format!("offset {first}") } else { format!("offsets {first} to {last}") };
     let codec = match batch.codec() {
         Ok(codec) if batch.is_compressed() => codec.name(),
@@ -86,9 +110,9 @@ pub(in crate::command::decode) fn head(batch: &Batch) -> String {
     parts.join("  ")
 }
 
-/// The other fields of the header, where they say something.
-pub(in crate::command::decode) fn details(batch: &Batch) -> String {
-    let right = if batch.check_crc().is_ok() { "right" } else { "WRONG" };
+/// The other fields of the header that have a meaning.
+pub(in crate::command::decode) fn details(batch: &Batch, crc_valid: bool) -> String {
+    let right = if crc_valid { "right" } else { "WRONG" };
     let mut parts = vec![format!("crc {:08x} {right}", batch.crc())];
     match batch.timestamp_type() {
         TimestampType::None => {}
@@ -113,41 +137,9 @@ pub(in crate::command::decode) fn details(batch: &Batch) -> String {
     parts.join("  ")
 }
 
+/// A time, or `-` for none.
 pub(in crate::command::decode) fn when(millis: i64) -> String {
-    if millis == -1 { "-".to_owned() } else { time::format(millis) }
-}
-
-pub(in crate::command::decode) fn row(batch: &Batch, record: &RecordRef) -> Vec<String> {
-    let (key, value) = match batch.is_control() {
-        true => said(&control_json(record)),
-        false => (shown(record.key, 30), shown(record.value, 60)),
-    };
-    let headers: Vec<String> = record.headers().map(header).collect();
-    vec![record.offset.to_string(), when(record.timestamp), key, value, headers.join(", ")]
-}
-
-/// A control record: its type, and what comes with it.
-fn said(control: &Value) -> (String, String) {
-    let name = control["type"].as_str().unwrap_or_default().to_owned();
-    let rest = control.as_object().into_iter().flatten().filter(|(name, _)| *name != "type");
-    let rest: Vec<String> = rest.map(|(name, value)| format!("{name}: {value}")).collect();
-    (name, short(&rest.join(", "), 100))
-}
-
-fn header(header: HeaderRef) -> String {
-    let key = header.key_str();
-    // What could be taken for what stands between headers is quoted.
-    let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
-    let key = if plain { short(&key, 30) } else { short(&format!("{key:?}"), 30) };
-    format!("{key}={}", shown(header.value, 30))
-}
-
-/// Text as text, other bytes as hex, and null apart from empty.
-fn shown(bytes: Option<&[u8]>, width: usize) -> String {
-    let Some(bytes) = bytes else { return "null".to_owned() };
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains(char::is_control) => format!("{:?}", short(text, width)),
-        _ if bytes.len() <= HEX_BYTES => format!("0x{}", hex(bytes)),
-        _ => format!("0x{}… ({})", hex(bytes.get(..HEX_BYTES).unwrap_or_default()), size(bytes.len())),
-    }
+    let mut text = Vec::new();
+    push_time(&mut text, millis);
+    String::from_utf8(text).unwrap_or_default()
 }

@@ -1,101 +1,125 @@
-//! `decode --records`: batches and message sets, as they stand in requests, answers and the files of a broker.
+//! `decode --records`: batches and message sets, as they are in requests, responses and the files of a broker.
 
 mod fields;
 mod layout;
 pub(super) mod listing;
+pub(super) mod rows;
 
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 
-use bytes::Bytes;
-use milena_records::ErrorKind;
+use milena_storage::{Content, LogReader};
 
 use super::View;
-use crate::batch_json::push_entry;
-use crate::batches::{Manner, Walk};
+use crate::batches::Entry;
 use crate::failure::{Failure, Result};
-use crate::output::{self, size};
+use crate::output::{self, Progress, size};
 use fields::Fields;
+use listing::Listing;
 
 /// How to show what is read.
 pub(super) struct Records {
     pub(super) view: View,
 }
 
-impl Records {
-    /// Reads all of the bytes. What is damaged shows, and makes the call fail at its end.
-    pub(super) fn run(&self, bytes: Bytes) -> Result {
-        let mut out = output::stdout();
-        let View { tolerant, strict, annotate, .. } = self.view;
-        let mut fields = Fields::new(bytes.clone(), tolerant);
-        let json = self.view.json || self.view.compact;
-        let mut walk =
-            Walk::new(bytes.clone(), Manner { goes_on: !strict, searches: !strict, tolerant, segment: true });
-        let (mut batches, mut damaged, mut first) = (0, 0, None);
-        let mut goes_on = true;
-        for entry in walk.by_ref() {
-            let mut fault = entry.refused.as_ref().map(ToString::to_string);
-            if annotate {
-                layout::entry(&mut fields, &entry);
-            } else if json {
-                let mut line = Vec::new();
-                let error = push_entry(&mut line, &entry, &bytes, tolerant);
-                fault = fault.or(error.map(|error| error["message"].as_str().unwrap_or_default().to_owned()));
-                line.push(b'\n');
-                out.write_all(&line)?;
-            } else {
-                if batches > 0 {
-                    out.write_all(b"\n")?;
-                }
-                listing::entry(&mut out, &entry, tolerant)?;
-            }
-            // Where sizes make no sense, nobody knows where the next batch begins.
-            goes_on = !matches!(&entry.refused, Some(error) if error.kind() == ErrorKind::Framing);
-            batches += 1;
-            damaged += usize::from(fault.is_some());
-            first = first.or(fault);
-        }
-        if annotate {
-            fields.print(&mut out, json)?;
-        }
-        out.flush()?;
-        match first {
-            None => {
-                tell_end(&mut walk, &bytes);
-                Ok(())
-            }
-            Some(fault) if strict => Err(Failure::failed(fault)),
-            Some(fault) => {
-                tell_end(&mut walk, &bytes);
-                let failure = match (damaged, batches) {
-                    (1, 1) => Failure::failed(fault),
-                    _ => Failure::failed(format!("{damaged} of {batches} batches are damaged, the first: {fault}")),
-                };
-                Err(if goes_on && !tolerant {
-                    failure.hint("--tolerant shows what can be made out of damaged batches")
-                } else {
-                    failure
-                })
-            }
-        }
-    }
+/// What was damaged.
+#[derive(Default)]
+struct Damage {
+    batches: u64,
+    damaged: u64,
+    first: Option<String>,
+    /// The last size that was read was impossible, so that nobody knows whether batches follow.
+    is_lost: bool,
 }
 
-/// What stands behind the last batch and is no damage.
-fn tell_end(walk: &mut Walk, bytes: &Bytes) {
-    let (partial, mut zeros) = (walk.partial(), walk.zeros());
-    if let Some(partial) = partial {
-        let start = bytes.len() - partial.size;
-        if bytes.iter().skip(start).all(|byte| *byte == 0) {
-            zeros = partial.size;
+impl Records {
+    /// Reads to the end, a batch at a time. Damage is shown, and makes the call fail at its end.
+    pub(super) fn run(&self, input: impl Read) -> Result {
+        let View { tolerant, strict, annotate, .. } = self.view;
+        let json = self.view.json || self.view.compact;
+        let mut damage = Damage::default();
+        if annotate {
+            let mut fields = Fields::new(json, tolerant);
+            self.each(input, &mut damage, |entry| {
+                layout::entry(&mut fields, entry);
+                let refused = || entry.batch.as_ref()?.records().find_map(Result::err);
+                let of_record = |error| milena_storage::Fault::of_batch(&error, entry.range.clone());
+                Ok(entry.refused.clone().or_else(|| refused().map(of_record)))
+            })?;
+            fields.finish()?;
+        } else if json {
+            let (mut out, mut line) = (output::stdout(), Vec::new());
+            self.each(input, &mut damage, |entry| {
+                line.clear();
+                let fault = entry.push_json(&mut line, tolerant);
+                line.push(b'\n');
+                out.write_all(&line)?;
+                Ok(fault)
+            })?;
+            out.flush()?;
         } else {
-            let whole = partial.expected.map(|whole| format!(" of {whole}")).unwrap_or_default();
-            eprintln!("note: a batch that is cut off at the end, from byte {start}: {}{whole}", size(partial.size));
+            let (mut out, mut listing) = (output::stdout(), Listing::new(tolerant, false));
+            self.each(input, &mut damage, |entry| {
+                if entry.index > 0 {
+                    out.write_all(b"\n")?;
+                }
+                Ok(listing.entry(&mut out, entry)?)
+            })?;
+            out.flush()?;
         }
+        let Damage { batches, damaged, first, is_lost } = damage;
+        let failure = match (first, damaged, batches) {
+            (None, ..) => return Ok(()),
+            (Some(fault), ..) if strict => return Err(Failure::failed(fault)),
+            (Some(fault), 1, 1) => Failure::failed(fault),
+            (Some(fault), ..) => {
+                Failure::failed(format!("{damaged} of {batches} batches are damaged, the first: {fault}"))
+            }
+        };
+        Err(match is_lost || tolerant {
+            true => failure,
+            false => failure.hint("--tolerant shows the records of damaged batches that can be read"),
+        })
     }
-    if zeros > 0 {
-        eprintln!("note: zeros at the end, from byte {}: {} of room set aside", bytes.len() - zeros, size(zeros));
-    }
-    if bytes.is_empty() {
-        eprintln!("note: there are no bytes, and no batches");
+
+    /// Each batch, until the end or, with --strict, the first that `show` returns a fault of.
+    fn each(
+        &self,
+        input: impl Read,
+        damage: &mut Damage,
+        mut show: impl FnMut(&Entry) -> Result<Option<milena_storage::Fault>>,
+    ) -> Result {
+        let mut progress = Progress::new(!std::io::IsTerminal::is_terminal(&std::io::stdout()));
+        let mut is_empty = true;
+        for part in LogReader::new(input) {
+            let part = part.map_err(|error| Failure::failed(format!("cannot read the input: {error}")))?;
+            is_empty = false;
+            let (start, length) = (part.range.start, (part.range.end - part.range.start) as usize);
+            match &part.content {
+                Content::CutOff { expected } => {
+                    let whole = expected.map(|whole| format!(" of {whole}")).unwrap_or_default();
+                    eprintln!("note: a batch that is cut off at the end, from byte {start}: {}{whole}", size(length));
+                }
+                Content::Zeros => {
+                    eprintln!("note: zeros at the end, from byte {start}: {} of preallocated space", size(length));
+                }
+                _ => {}
+            }
+            let Some(entry) = Entry::of_log(damage.batches as usize, part) else { continue };
+            let fault = show(&entry)?;
+            damage.batches += 1;
+            progress.show(damage.batches, "batches");
+            damage.is_lost = fault.as_ref().is_some_and(|fault| fault.kind == "framing");
+            if let Some(fault) = fault {
+                damage.damaged += 1;
+                damage.first.get_or_insert_with(|| fault.to_string());
+                if self.view.strict {
+                    return Ok(());
+                }
+            }
+        }
+        if is_empty {
+            eprintln!("note: there are no bytes, and no batches");
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
-//! What is in log files, for eyes.
+//! What is in log files, as text.
 
 use std::io::{self, Write};
 
+use milena_inspect::record::first_offset;
 use milena_inspect::secret;
 use milena_inspect::segment::quorum_state_json;
 use milena_inspect::topic::{Content, TopicRecord};
@@ -10,51 +11,54 @@ use milena_storage::{Fault, File, IndexEntry, Item};
 
 use super::Show;
 use crate::brief::brief;
-use crate::command::decode::records::listing::{details, head, row, when};
+use crate::command::decode::records::listing::{details, head, when};
+use crate::command::decode::records::rows::{self, TITLES, Widths};
 use crate::output::{short, size};
-use crate::table::Table;
-
-/// Rows in one table, so that long files take no memory of note.
-const ROWS: usize = 1000;
+use crate::sheet::{Sheet, push_number, push_time};
 
 /// Writes items as they come, those of one kind in a table.
 pub(super) struct Listing<W> {
     out: W,
     headers_only: bool,
     show_secrets: bool,
-    table: Option<Rows>,
+    widths: Widths,
+    sheet: Option<Sheet>,
     is_first: bool,
-}
-
-/// Rows that are not written yet.
-struct Rows {
-    titles: &'static [&'static str],
-    table: Table,
-    count: usize,
 }
 
 impl<W: Write> Listing<W> {
     pub(super) fn new(out: W, headers_only: bool, show_secrets: bool) -> Self {
-        Self { out, headers_only, show_secrets, table: None, is_first: true }
+        Self { out, headers_only, show_secrets, widths: Widths::new(false), sheet: None, is_first: true }
     }
 
-    fn row(&mut self, titles: &'static [&'static str], cells: Vec<String>) -> io::Result<()> {
-        if self.table.as_ref().is_some_and(|rows| rows.titles != titles || rows.count == ROWS) {
+    /// The table with these titles, ready for a row.
+    fn sheet(&mut self, titles: &'static [&'static str]) -> io::Result<&mut Sheet> {
+        if self.sheet.as_ref().is_some_and(|sheet| sheet.titles() != titles || sheet.is_full()) {
             self.end_table()?;
         }
-        let rows = self.table.get_or_insert_with(|| Rows { titles, table: Table::new(titles), count: 0 });
-        rows.table.row(cells);
-        rows.count += 1;
+        if self.sheet.as_ref().is_none_or(|sheet| sheet.titles() != titles) {
+            self.sheet = None;
+        }
+        Ok(self.sheet.get_or_insert_with(|| Sheet::new(titles)))
+    }
+
+    fn row(&mut self, titles: &'static [&'static str], cells: &[&str]) -> io::Result<()> {
+        let sheet = self.sheet(titles)?;
+        cells.iter().for_each(|cell| sheet.text(cell));
+        Ok(())
+    }
+
+    fn numbers(&mut self, titles: &'static [&'static str], numbers: &[i64]) -> io::Result<()> {
+        let sheet = self.sheet(titles)?;
+        numbers.iter().for_each(|number| sheet.cell(|cell| push_number(cell, *number)));
         Ok(())
     }
 
     fn end_table(&mut self) -> io::Result<()> {
-        if let Some(rows) = self.table.take() {
-            for line in rows.table.render().lines() {
-                writeln!(self.out, "  {line}")?;
-            }
+        match &mut self.sheet {
+            Some(sheet) => sheet.write(&mut self.out),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
@@ -77,22 +81,25 @@ impl<W: Write> Show for Listing<W> {
     fn item(&mut self, item: &Item, decoded: Option<&TopicRecord>) -> io::Result<()> {
         match item {
             Item::File(file) => self.begin(&title(file)),
-            Item::Batch { batch, .. } if self.headers_only => self.line(&format!("  {}", header(batch))),
-            Item::Batch { batch, .. } => {
-                self.begin(&format!("{}  {}", place(batch), head(batch)))?;
-                self.line(&format!("  {}", details(batch)))
+            Item::Batch { batch, crc_valid } if self.headers_only => {
+                self.line(&format!("  {}", header(batch, *crc_valid)))
+            }
+            Item::Batch { batch, crc_valid } => {
+                self.begin(&format!("{}  {}", place(batch), head(batch, first_offset(batch))))?;
+                self.line(&format!("  {}", details(batch, *crc_valid)))
             }
             Item::Record { batch, record } => match decoded {
-                Some(decoded) => {
-                    let cells = meaning(record, decoded, self.show_secrets);
-                    self.row(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"], cells)
+                Some(decoded) => self.meaning(record, decoded),
+                None => {
+                    let widths = self.widths;
+                    rows::push(self.sheet(TITLES)?, batch, record, widths);
+                    Ok(())
                 }
-                None => self.row(&[">OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"], row(batch, record)),
             },
             Item::Fault(fault) => self.line(&format!("  {}", wrong(fault))),
             Item::Zeros(range) => {
                 let room = size((range.end - range.start) as usize);
-                self.line(&format!("  bytes {}..{}  zeros: {room} of room set aside", range.start, range.end))
+                self.line(&format!("  bytes {}..{}  zeros: {room} of preallocated space", range.start, range.end))
             }
             Item::CutOff { range, expected } => {
                 let there = size((range.end - range.start) as usize);
@@ -104,45 +111,49 @@ impl<W: Write> Show for Listing<W> {
                 let right = if producers.crc_valid { "right" } else { "WRONG" };
                 self.line(&format!("  version {}  crc {:08x} {right}", producers.version, producers.crc))
             }
-            Item::Producer(entry) => self.row(
-                &[
-                    ">PRODUCER",
-                    ">EPOCH",
-                    ">LAST SEQUENCE",
-                    ">LAST OFFSETS",
-                    "TIMESTAMP",
-                    ">COORDINATOR EPOCH",
-                    ">OPEN SINCE",
-                ],
-                vec![
-                    entry.producer_id.to_string(),
-                    entry.epoch.to_string(),
-                    entry.last_sequence.to_string(),
-                    format!("{} to {}", entry.last_offset.wrapping_sub(entry.offset_delta.into()), entry.last_offset),
-                    when(entry.timestamp),
-                    entry.coordinator_epoch.to_string(),
-                    match entry.current_txn_first_offset {
-                        -1 => "-".to_owned(),
-                        offset => offset.to_string(),
-                    },
-                ],
-            ),
-            Item::Epoch(entry) => self
-                .row(&[">LEADER EPOCH", ">FROM OFFSET"], vec![entry.epoch.to_string(), entry.start_offset.to_string()]),
-            Item::Offset(entry) => self.row(
-                &["TOPIC", ">PARTITION", ">OFFSET"],
-                vec![short(&entry.topic, 100), entry.partition.to_string(), entry.offset.to_string()],
-            ),
-            Item::Property { name, value } => {
-                self.row(&["PROPERTY", "VALUE"], vec![short(name, 60), short(value, 100)])
+            Item::Producer(entry) => {
+                let first = entry.last_offset.wrapping_sub(entry.offset_delta.into());
+                let open = match entry.current_txn_first_offset {
+                    -1 => "-".to_owned(),
+                    offset => offset.to_string(),
+                };
+                self.row(
+                    &[
+                        ">PRODUCER",
+                        ">EPOCH",
+                        ">LAST SEQUENCE",
+                        ">LAST OFFSETS",
+                        "TIMESTAMP",
+                        ">COORDINATOR EPOCH",
+                        ">OPEN SINCE",
+                    ],
+                    &[
+                        &entry.producer_id.to_string(),
+                        &entry.epoch.to_string(),
+                        &entry.last_sequence.to_string(),
+                        &format!("{first} to {}", entry.last_offset),
+                        &when(entry.timestamp),
+                        &entry.coordinator_epoch.to_string(),
+                        &open,
+                    ],
+                )
             }
+            Item::Epoch(entry) => {
+                self.numbers(&[">LEADER EPOCH", ">FROM OFFSET"], &[entry.epoch.into(), entry.start_offset])
+            }
+            Item::Offset(entry) => {
+                let (partition, offset) = (entry.partition.to_string(), entry.offset.to_string());
+                self.row(&["TOPIC", ">PARTITION", ">OFFSET"], &[&short(&entry.topic, 100), &partition, &offset])
+            }
+            Item::Property { name, value } => self.row(&["PROPERTY", "VALUE"], &[&short(name, 60), &short(value, 100)]),
             Item::QuorumState(state) => {
                 let state = quorum_state_json(state).unwrap_or_default();
                 for (name, value) in state.as_object().into_iter().flatten() {
-                    self.row(&["PROPERTY", "VALUE"], vec![short(name, 60), short(&value.to_string(), 100)])?;
+                    self.row(&["PROPERTY", "VALUE"], &[&short(name, 60), &short(&value.to_string(), 100)])?;
                 }
                 Ok(())
             }
+            Item::Skipped(why) => self.line(&format!("  not read: {}", why.name())),
             _ => Ok(()),
         }
     }
@@ -157,21 +168,33 @@ impl<W: Write> Listing<W> {
     fn index(&mut self, entry: &IndexEntry) -> io::Result<()> {
         match entry {
             IndexEntry::Offset(entry) => {
-                self.row(&[">OFFSET", ">POSITION"], vec![entry.offset.to_string(), entry.position.to_string()])
+                self.numbers(&[">OFFSET", ">POSITION"], &[entry.offset, entry.position.into()])
             }
             IndexEntry::Time(entry) => {
-                self.row(&["TIMESTAMP", ">OFFSET"], vec![when(entry.timestamp), entry.offset.to_string()])
+                let sheet = self.sheet(&["TIMESTAMP", ">OFFSET"])?;
+                sheet.cell(|cell| push_time(cell, entry.timestamp));
+                sheet.cell(|cell| push_number(cell, entry.offset));
+                Ok(())
             }
-            IndexEntry::Aborted(aborted) => self.row(
+            IndexEntry::Aborted(aborted) => self.numbers(
                 &[">PRODUCER", ">FIRST OFFSET", ">LAST OFFSET", ">LAST STABLE OFFSET"],
-                vec![
-                    aborted.producer_id.to_string(),
-                    aborted.first_offset.to_string(),
-                    aborted.last_offset.to_string(),
-                    aborted.last_stable_offset.to_string(),
-                ],
+                &[aborted.producer_id, aborted.first_offset, aborted.last_offset, aborted.last_stable_offset],
             ),
         }
+    }
+
+    /// A record of one of Kafka's own topics.
+    fn meaning(&mut self, record: &RecordRef, decoded: &TopicRecord) -> io::Result<()> {
+        let show_secrets = self.show_secrets;
+        let value = if decoded.is_deletion() { "deleted".to_owned() } else { content(&decoded.value, show_secrets) };
+        let key = content(&decoded.key, show_secrets);
+        let sheet = self.sheet(&[">OFFSET", "TIMESTAMP", "RECORD", "KEY", "VALUE"])?;
+        sheet.cell(|cell| push_number(cell, record.offset));
+        sheet.cell(|cell| push_time(cell, record.timestamp));
+        sheet.text(decoded.name.unwrap_or("unknown"));
+        sheet.text(&short(&key, 80));
+        sheet.text(&short(&value, 100));
+        Ok(())
     }
 }
 
@@ -187,9 +210,10 @@ fn place(batch: &Batch) -> String {
 }
 
 /// A batch in one line.
-fn header(batch: &Batch) -> String {
+fn header(batch: &Batch, crc_valid: bool) -> String {
     let range = batch.place().range;
-    format!("bytes {}..{}  {}  {}", range.start, range.end, head(batch), details(batch))
+    let (head, details) = (head(batch, batch.base_offset()), details(batch, crc_valid));
+    format!("bytes {}..{}  {head}  {details}", range.start, range.end)
 }
 
 /// What is wrong, where, and what is lost with it.
@@ -201,14 +225,6 @@ pub(super) fn wrong(fault: &Fault) -> String {
     };
     let what = short(&fault.to_string(), 300);
     format!("damaged: bytes {}..{}: {}: {what}{lost}", fault.range.start, fault.range.end, fault.kind)
-}
-
-/// A record of one of Kafka's own topics.
-fn meaning(record: &RecordRef, decoded: &TopicRecord, show_secrets: bool) -> Vec<String> {
-    let value = if decoded.is_deletion() { "deleted".to_owned() } else { content(&decoded.value, show_secrets) };
-    let name = decoded.name.unwrap_or("unknown").to_owned();
-    let key = content(&decoded.key, show_secrets);
-    vec![record.offset.to_string(), when(record.timestamp), name, short(&key, 80), short(&value, 100)]
 }
 
 /// A key or value of such a record.
