@@ -20,10 +20,10 @@ pub struct OffsetOf {
     pub offset: i64,
 }
 
-/// The version of checkpoints that there is.
+/// The only version of checkpoints.
 const CHECKPOINT: &str = "0";
 
-/// Reads a `leader-epoch-checkpoint`. What is wrong with lines stands behind those that could be read. An empty file has
+/// Reads a `leader-epoch-checkpoint`. The second value is what is wrong with the other lines. An empty file has
 /// no entries: that is how a broker makes one.
 pub fn read_epochs(text: &[u8]) -> (Vec<EpochEntry>, Vec<Fault>) {
     checkpoint(text, |line| {
@@ -32,7 +32,7 @@ pub fn read_epochs(text: &[u8]) -> (Vec<EpochEntry>, Vec<Fault>) {
     })
 }
 
-/// Reads a checkpoint of offsets. What is wrong with lines stands behind those that could be read.
+/// Reads a checkpoint of offsets. The second value is what is wrong with the other lines.
 pub fn read_offsets(text: &[u8]) -> (Vec<OffsetOf>, Vec<Fault>) {
     checkpoint(text, |line| {
         let mut words = line.split(' ');
@@ -44,6 +44,25 @@ pub fn read_offsets(text: &[u8]) -> (Vec<OffsetOf>, Vec<Fault>) {
         };
         words.next().is_none().then_some(entry)
     })
+}
+
+/// The content of a `leader-epoch-checkpoint`.
+pub fn write_epochs(epochs: &[EpochEntry]) -> String {
+    write(epochs.iter().map(|EpochEntry { epoch, start_offset }| format!("{epoch} {start_offset}")))
+}
+
+/// The content of a checkpoint of offsets.
+pub fn write_offsets(offsets: &[OffsetOf]) -> String {
+    write(offsets.iter().map(|OffsetOf { topic, partition, offset }| format!("{topic} {partition} {offset}")))
+}
+
+fn write(lines: impl ExactSizeIterator<Item = String>) -> String {
+    let mut text = format!("{CHECKPOINT}\n{}\n", lines.len());
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
 }
 
 /// A version, a count, and as many lines.
@@ -102,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_checkpoint_is_said() {
+    fn faults_of_a_checkpoint_are_reported() {
         let wrong = |text: &[u8]| {
             let (read, faults) = read_offsets(text);
             (read.len(), faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -36,6 +37,59 @@ pub enum IndexEntry {
     Aborted(AbortedTxn),
 }
 
+impl IndexEntry {
+    /// Appends the entry as the index of the segment that begins at `base_offset` has it.
+    ///
+    /// # Errors
+    /// An offset or position that such an index cannot hold.
+    pub fn push(&self, base_offset: i64, out: &mut Vec<u8>) -> Result<(), OutOfSegment> {
+        let relative = |offset: i64| {
+            let relative = offset.checked_sub(base_offset).and_then(|relative| i32::try_from(relative).ok());
+            relative.filter(|relative| *relative >= 0).ok_or(OutOfSegment { number: offset, base_offset })
+        };
+        match self {
+            Self::Offset(entry) => {
+                let position = i32::try_from(entry.position);
+                let position = position.map_err(|_| OutOfSegment { number: entry.position.into(), base_offset })?;
+                out.extend_from_slice(&relative(entry.offset)?.to_be_bytes());
+                out.extend_from_slice(&position.to_be_bytes());
+            }
+            Self::Time(entry) => {
+                let relative = relative(entry.offset)?;
+                out.extend_from_slice(&entry.timestamp.to_be_bytes());
+                out.extend_from_slice(&relative.to_be_bytes());
+            }
+            Self::Aborted(aborted) => {
+                out.extend_from_slice(&0_i16.to_be_bytes());
+                for number in
+                    [aborted.producer_id, aborted.first_offset, aborted.last_offset, aborted.last_stable_offset]
+                {
+                    out.extend_from_slice(&number.to_be_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An offset or position that the index of a segment cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSegment {
+    /// The offset or position.
+    pub number: i64,
+    /// Where the segment begins.
+    pub base_offset: i64,
+}
+
+impl fmt::Display for OutOfSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, base_offset } = self;
+        write!(f, "{number} does not fit in the index of a segment that begins at offset {base_offset}")
+    }
+}
+
+impl std::error::Error for OutOfSegment {}
+
 /// Which index it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
@@ -57,14 +111,14 @@ impl IndexKind {
     }
 }
 
-/// What stands in an index.
+/// A part of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexPart {
     /// An entry.
     Entry(IndexEntry),
-    /// Zeros up to the end: room that a broker has set aside.
+    /// Zeros up to the end: space that a broker has preallocated.
     Zeros,
-    /// Bytes that are no entry.
+    /// Bytes that are not an entry.
     Damaged(Fault),
 }
 
@@ -104,7 +158,7 @@ impl<R: Read> IndexReader<R> {
             return Ok(None);
         }
         let mut zeros = 0;
-        // An entry of zeros is none: the first batch of a segment gets no entry, and an abort comes behind its records.
+        // An entry of zeros is none: the first batch of a segment gets no entry, and an abort comes after its records.
         while self.window.held().iter().take(width).all(|byte| *byte == 0) {
             let size = self.window.fill(width)?.min(width);
             if size == 0 {
@@ -118,7 +172,7 @@ impl<R: Read> IndexReader<R> {
             let range = start..start + zeros;
             let part = match self.window.held().is_empty() {
                 true => IndexPart::Zeros,
-                false => IndexPart::Damaged(Fault::malformed(range.clone(), "zeros in front of entries")),
+                false => IndexPart::Damaged(Fault::malformed(range.clone(), "zeros before entries")),
             };
             return Ok(Some((range, part)));
         }

@@ -22,7 +22,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! All of them take any bytes: what cannot be read is a [`Fault`] with its place, and reading continues after it.
+//! What a broker writes beside its batches is made by [`IndexEntry::push`], [`write_producers`], [`write_epochs`],
+//! [`write_offsets`] and [`write_partition_metadata`].
+//!
+//! All readers take any bytes: what cannot be read is a [`Fault`] with its place, and reading continues after it.
 //!
 //! | item | what |
 //! |---|---|
@@ -59,16 +62,16 @@ mod verify;
 mod walk;
 mod window;
 
-pub use checkpoint::{EpochEntry, OffsetOf, read_epochs, read_offsets};
+pub use checkpoint::{EpochEntry, OffsetOf, read_epochs, read_offsets, write_epochs, write_offsets};
 pub use fault::Fault;
 pub use folder::{File, Folder, list};
-pub use index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, TimeEntry};
+pub use index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, OutOfSegment, TimeEntry};
 pub use item::{Item, Skipped, Verified};
 pub use log::{Content, LogEntry, LogOptions, LogReader};
 pub use name::{FileKind, FileName, FileState, PartitionName};
-pub use property::read_properties;
+pub use property::{read_properties, write_partition_metadata};
 pub use read::{read, read_log};
 pub use selection::Selection;
-pub use snapshot::{Producers, read_producers};
+pub use snapshot::{Producers, read_producers, write_producers};
 pub use verify::verify;
 pub use walk::{Options, Summary, Visit};

@@ -106,7 +106,15 @@ impl<R: Read> LogReader<R> {
     /// Reads with the given options.
     pub fn with_options(read: R, options: LogOptions) -> Self {
         let resync = Resync::new(options.max_batch);
-        Self { window: Window::new(read), options, resync, batches: 0, head: Bytes::new(), next_offset: None, done: false }
+        Self {
+            window: Window::new(read),
+            options,
+            resync,
+            batches: 0,
+            head: Bytes::new(),
+            next_offset: None,
+            done: false,
+        }
     }
 
     fn step(&mut self) -> io::Result<Option<LogEntry>> {

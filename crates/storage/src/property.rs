@@ -1,3 +1,5 @@
+use milena_wire::Uuid;
+
 use crate::fault::Fault;
 
 /// Reads `meta.properties` (`name=value`, escaped as Java does) and `partition.metadata` (`name: value`).
@@ -21,6 +23,11 @@ pub fn read_properties(text: &[u8]) -> (Vec<(String, String)>, Vec<Fault>) {
         }
     }
     (properties, faults)
+}
+
+/// The content of a `partition.metadata`, which names the id of the topic (KIP-516).
+pub fn write_partition_metadata(topic_id: Uuid) -> String {
+    format!("version: 0\ntopic_id: {topic_id}")
 }
 
 /// Java puts a backslash in front of `:`, `=`, `#` and `!` in values.

@@ -6,7 +6,7 @@ use milena_wire::Reader;
 use crate::fault::Fault;
 use crate::number::big_endian;
 
-/// Behind the version and the checksum, which covers the rest.
+/// After the version and the checksum, which covers the rest.
 const CHECKED: usize = 6;
 
 /// A `.snapshot`: what a broker knows of idempotent producers (KIP-98).
@@ -25,7 +25,7 @@ pub struct Producers {
 /// Reads a whole `.snapshot` file.
 ///
 /// # Errors
-/// A version that there is not, a file that is cut off, or bytes behind the entries. A wrong checksum is none: see
+/// An unknown version, a file that is cut off, or bytes after the entries. A wrong checksum is no error: see
 /// [`Producers::crc_valid`].
 pub fn read_producers(file: &Bytes) -> Result<Producers, Box<Fault>> {
     let whole = 0..file.len() as u64;
@@ -36,8 +36,8 @@ pub fn read_producers(file: &Bytes) -> Result<Producers, Box<Fault>> {
     let snapshot = ProducerSnapshot::decode(&mut reader, version)
         .map_err(|error| Fault::malformed(whole.clone(), error.to_string()))?;
     if reader.remaining() > 0 {
-        let behind = whole.end - reader.remaining() as u64..whole.end;
-        return Err(Fault::malformed(behind, format!("{} bytes behind the last entry", reader.remaining())).into());
+        let after = whole.end - reader.remaining() as u64..whole.end;
+        return Err(Fault::malformed(after, format!("{} bytes after the last entry", reader.remaining())).into());
     }
     let computed = crc32c::crc32c(file.get(CHECKED..).unwrap_or_default());
     Ok(Producers {
@@ -46,4 +46,19 @@ pub fn read_producers(file: &Bytes) -> Result<Producers, Box<Fault>> {
         crc_valid: snapshot.crc == computed,
         entries: snapshot.producer_entries,
     })
+}
+
+/// The content of a `.snapshot`, checksum included. Kafka 4.4 writes version 1.
+///
+/// # Errors
+/// A version that does not exist.
+pub fn write_producers(entries: &[ProducerEntry], version: i16) -> milena_wire::Result<Vec<u8>> {
+    let snapshot = ProducerSnapshot { crc: 0, producer_entries: entries.to_vec(), ..ProducerSnapshot::default() };
+    let mut bytes = version.to_be_bytes().to_vec();
+    bytes.extend_from_slice(&snapshot.to_bytes(version)?);
+    let crc = crc32c::crc32c(bytes.get(CHECKED..).unwrap_or_default());
+    if let Some(field) = bytes.get_mut(2..CHECKED) {
+        field.copy_from_slice(&crc.to_be_bytes());
+    }
+    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! Log folders of real brokers, and what becomes of them when they are damaged.
+//! Log folders of real brokers: read, damaged, checked and written.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod agree;
@@ -6,3 +6,4 @@ mod damage;
 mod folder;
 mod intact;
 mod partition;
+mod write;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use milena_inspect::blob::Blob;
 use milena_inspect::record::first_offset;
 use milena_inspect::secret;
 use milena_inspect::segment::quorum_state_json;
@@ -194,7 +195,13 @@ impl<W: Write> Listing<W> {
         sheet.text(decoded.name.unwrap_or("unknown"));
         sheet.text(&short(&key, 80));
         sheet.text(&short(&value, 100));
-        Ok(())
+        decoded.blobs.iter().try_for_each(|(path, blob)| self.blob(path, blob))
+    }
+
+    /// What a member of a group wrote into a record, below it: a subscription or an assignment.
+    fn blob(&mut self, path: &str, blob: &Blob) -> io::Result<()> {
+        self.line(&format!("    {path}: {}", short(&brief(&blob.json), 200)))?;
+        blob.inner.iter().try_for_each(|(name, inner)| self.blob(&format!("{path}.{name}"), inner))
     }
 }
 
@@ -243,7 +250,10 @@ fn content(content: &Content, show_secrets: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use milena_inspect::segment::read_log;
     use milena_inspect::topic::Reader;
+    use milena_records::{Codec, Record, encode};
+    use milena_storage::Options;
 
     use super::*;
 
@@ -259,5 +269,27 @@ mod tests {
         assert!(content(&secret, false).ends_with("value: \"*******\""), "{}", content(&secret, false));
         assert!(content(&secret, true).ends_with("value: \"hunter2\""));
         assert!(content(&plain, false).ends_with("value: \"hunter2\""));
+    }
+
+    /// Value and key of a group that Kafka 4.4 wrote: version 3, one classic member with a subscription and an assignment.
+    #[test]
+    fn subscriptions_and_assignments_of_classic_members_are_opened() {
+        let text = "AAMACGNvbnN1bWVyAAAAAQAFcmFuZ2UALXJlYWRlci0xLTA1NGNkNDg2LWFmY2MtNGI1MS04NDQ1LTk2YTc5YmU2NWQ2YgAAAaIsQKPgAAAA\
+                    AQAtcmVhZGVyLTEtMDU0Y2Q0ODYtYWZjYy00YjUxLTg0NDUtOTZhNzliZTY1ZDZiAAhyZWFkZXItMQAHcmRrYWZrYQAKLzEyNy4wLjAuMQAEk+AA\
+                    AK/IAAAAGQADAAAAAQADdHhuAAAAAAAAAAD/////AAAAAAAXAAAAAAABAAN0eG4AAAABAAAAAAAAAAA=";
+        let value = milena_inspect::text::from_base64(text).unwrap();
+        let key = &b"\0\x02\0\x0estatic-readers"[..];
+        let decoded = Reader::for_topic("__consumer_offsets").unwrap().decode(Some(key), Some(&value));
+        let file = encode(&[Record::new(key, value)], Codec::None).unwrap();
+        let mut listing = Listing::new(Vec::new(), false, false);
+        read_log(&file[..], &Options::default(), &mut |item, _| {
+            listing.item(item, matches!(item, Item::Record { .. }).then_some(&decoded))
+        })
+        .unwrap();
+        listing.finish().unwrap();
+        let out = String::from_utf8(listing.out).unwrap();
+        let below: Vec<&str> = out.lines().skip_while(|line| !line.contains("GroupMetadata")).skip(1).collect();
+        assert_eq!(below[0], "    members[0].subscription: topics: [\"txn\"]");
+        assert_eq!(below[1], "    members[0].assignment: assignedPartitions: [{topic: \"txn\", partitions: [0]}]");
     }
 }
