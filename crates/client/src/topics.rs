@@ -111,27 +111,59 @@ impl Client {
     /// No response within the deadline; brokers before 0.10.1. A refusal of one topic is in its outcome.
     pub async fn delete_topics(&self, names: &[&str]) -> Result<Vec<TopicOutcome>> {
         let mut operation = Operation::new(&self.core);
-        let outcomes = loop {
-            let result = delete_once(&mut operation, names).await;
-            if let Some(outcomes) = operation.settle(result).await? {
-                break outcomes;
-            }
-        };
+        let (mut pending, mut done) = (names.to_vec(), Vec::new());
+        while !pending.is_empty() {
+            let result = delete_once(&mut operation, &pending).await;
+            let Some(outcomes) = operation.settle(result).await? else { continue };
+            let throttled = admit(&mut operation, outcomes, &mut done).await;
+            pending.retain(|name| throttled.iter().any(|throttled| throttled == name));
+        }
         names.iter().for_each(|name| self.core.metadata.cache.forget_topic(name));
-        Ok(outcomes)
+        Ok(in_order(done, names.iter().copied()))
     }
 }
 
 async fn create(operation: &mut Operation<'_>, topics: &[NewTopic]) -> Result<Vec<TopicOutcome>> {
-    loop {
-        let result = create_once(operation, topics).await;
-        if let Some(outcomes) = operation.settle(result).await? {
-            return Ok(outcomes);
-        }
+    let (mut pending, mut done): (Vec<&NewTopic>, _) = (topics.iter().collect(), Vec::new());
+    while !pending.is_empty() {
+        let result = create_once(operation, &pending).await;
+        let Some(outcomes) = operation.settle(result).await? else { continue };
+        let throttled = admit(operation, outcomes, &mut done).await;
+        pending.retain(|topic| throttled.contains(&topic.name));
     }
+    Ok(in_order(done, topics.iter().map(|topic| &*topic.name)))
 }
 
-async fn create_once(operation: &mut Operation<'_>, topics: &[NewTopic]) -> Result<Vec<TopicOutcome>> {
+/// Takes over the outcomes, and gives the topics that a quota kept from being created or deleted (KIP-599), after a pause. The
+/// connection stays silent as long as the broker asks, so that the next attempt comes at the right time.
+async fn admit(
+    operation: &mut Operation<'_>,
+    outcomes: Vec<TopicOutcome>,
+    done: &mut Vec<TopicOutcome>,
+) -> Vec<String> {
+    let is_throttled = |outcome: &TopicOutcome| {
+        let error = outcome.result.as_ref().err();
+        error.and_then(Error::code) == Some(ErrorCode::THROTTLING_QUOTA_EXCEEDED)
+    };
+    let (throttled, settled): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(is_throttled);
+    done.extend(settled);
+    let Some(error) = throttled.iter().find_map(|outcome| outcome.result.as_ref().err().cloned()) else {
+        return Vec::new();
+    };
+    if operation.settle::<()>(Err(error)).await.is_err() {
+        done.extend(throttled);
+        return Vec::new();
+    }
+    throttled.into_iter().map(|outcome| outcome.name).collect()
+}
+
+fn in_order<'a>(mut outcomes: Vec<TopicOutcome>, names: impl Iterator<Item = &'a str>) -> Vec<TopicOutcome> {
+    let names: Vec<&str> = names.collect();
+    outcomes.sort_by_key(|outcome| names.iter().position(|name| *name == outcome.name));
+    outcomes
+}
+
+async fn create_once(operation: &mut Operation<'_>, topics: &[&NewTopic]) -> Result<Vec<TopicOutcome>> {
     let api = ApiKey::CREATE_TOPICS;
     let timeout_ms = operation.attempts.broker_timeout_ms();
     let make = |_: &Link, version| {

@@ -4,10 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use milena_client::{
-    Acks, Client, ClientConfig, Codec, FetchOptions, ObservedFrame, Observer, RangeOptions, Record, Start, Stop,
+    Acks, Client, ClientConfig, Codec, FetchOptions, NewTopic, ObservedFrame, Observer, RangeOptions, Record, Start,
+    Stop,
 };
+use milena_connection::IncomingRequest;
+use milena_messages::create_topics::request::CreatableTopic;
+use milena_messages::create_topics::response::CreatableTopicResult;
 use milena_messages::produce::response::{PartitionProduceResponse, TopicProduceResponse};
-use milena_messages::{ApiKey, FetchRequest, FetchResponse, ProduceRequest, ProduceResponse};
+use milena_messages::{
+    ApiKey, CreateTopicsRequest, CreateTopicsResponse, ErrorCode, FetchRequest, FetchResponse, MetadataRequest,
+    ProduceRequest, ProduceResponse,
+};
 
 use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, ends, fetched};
 
@@ -48,6 +55,43 @@ async fn a_throttled_fetch_without_topics_is_an_empty_response_and_reading_goes_
     let mut reader = client.fetch_range(TOPIC, 0, Start::EARLIEST, Stop::End, options).await.unwrap();
     assert_eq!(reader.read_all().await.unwrap().len(), 1);
     assert_eq!(*throttles.0.lock().unwrap(), [(ApiKey::FETCH, Duration::from_millis(20)); 3]);
+}
+
+#[tokio::test]
+async fn topics_that_a_quota_keeps_out_are_created_after_the_wait_and_the_others_once() {
+    let broker = Broker::start(|_, request| match request.api_key {
+        ApiKey::CREATE_TOPICS => {
+            let asked: CreateTopicsRequest = request.decode().unwrap();
+            let topic = |asked: &CreatableTopic| CreatableTopicResult {
+                name: asked.name.clone(),
+                // The quota admits one topic a time.
+                error_code: match asked == &asked_first(request) {
+                    true => ErrorCode::NONE,
+                    false => ErrorCode::THROTTLING_QUOTA_EXCEEDED,
+                },
+                ..Default::default()
+            };
+            let topics = asked.topics.iter().map(topic).collect();
+            answer::<CreateTopicsRequest>(CreateTopicsResponse { topics, throttle_time_ms: 20, ..Default::default() })
+        }
+        ApiKey::METADATA => {
+            let asked: MetadataRequest = request.decode().unwrap();
+            let name = asked.topics.and_then(|topics| topics.first().and_then(|topic| topic.name.clone()));
+            Act::Metadata(Box::new(move |response| response.topics[0].name = name))
+        }
+        _ => Act::Silence,
+    })
+    .await;
+    let client = broker.client().await;
+    let topics = ["a", "b", "c"].map(|name| NewTopic::new(name, 1, 1));
+    let outcomes = client.create_topics(&topics).await.unwrap();
+    assert!(outcomes.iter().all(|outcome| outcome.result.is_ok()), "{outcomes:?}");
+    assert_eq!(outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(broker.seen(ApiKey::CREATE_TOPICS), 3);
+}
+
+fn asked_first(request: &IncomingRequest) -> CreatableTopic {
+    request.decode::<CreateTopicsRequest>().unwrap().topics[0].clone()
 }
 
 #[tokio::test]
