@@ -1,14 +1,14 @@
 //! Is every codec of milena equal to Apache Kafka's, byte for byte?
 //!
 //! `vectors/` holds what Kafka's own classes wrote, read and refused, for every version of every message; the Java
-//! program in `oracle/` writes it. Here the typed and the schema codec are held against it. What they do otherwise on
+//! program in `oracle/` writes it. Here the typed and the schema codec are compared with it. What they do otherwise on
 //! purpose stands in `deviations.md`; a difference that is not listed there is a failure, and so is a listed one that
 //! no longer occurs.
 //!
 //! | room | what |
 //! |---|---|
 //! | [`run`] | a folder of vectors against both codecs, giving a [`Report`] |
-//! | [`rebuild`] | writes the vectors anew, with Maven and Java |
+//! | [`rebuild`] | writes the vectors again, with Maven and Java |
 //! | [`Vector`], [`read_vectors`] | the vectors themselves |
 //! | [`differences`], [`Difference`] | one vector against both codecs |
 //! | [`RecordVector`], [`read_record_vectors`], [`record_differences`] | the same for record sets |

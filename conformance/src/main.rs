@@ -1,4 +1,4 @@
-//! The report on the vectors, and the vectors anew: `cargo xtask conformance` and `cargo xtask vectors`.
+//! The report on the vectors, and the vectors again: `cargo xtask conformance` and `cargo xtask vectors`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ of the messages, and with the vectors of the repository writes the summary into 
 with the recorded traffic in conformance/traffic. It fails when a difference is not listed in conformance/deviations.md or
 conformance/traffic/oddities.md, or a listed one no longer occurs.
 
-The second lets Kafka's classes write the vectors anew; it needs Java 17 and Maven. The seed is 1 and the folder that of
+The second lets Kafka's classes write the vectors again; it needs Java 17 and Maven. The seed is 1 and the folder that of
 the repository unless said otherwise.";
 
 #[derive(Debug, PartialEq, Eq)]

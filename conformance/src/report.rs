@@ -11,7 +11,7 @@ use crate::deviation::Deviations;
 use crate::records::{RecordsReport, read_record_vectors, record_differences};
 use crate::vector::read_vectors;
 
-/// Pairs of message and version that no released class of Kafka can write, and what vouches for them in place of it.
+/// Pairs of message and version that no released class of Kafka can write, and the evidence for them instead.
 const STAND_INS: &[(&str, i16, &str)] = &[];
 
 /// What a folder of vectors says about the codecs.
@@ -59,7 +59,7 @@ pub struct Missing {
     pub message: String,
     /// Version.
     pub version: i16,
-    /// What vouches for it.
+    /// The evidence for it.
     pub stand_in: Option<&'static str>,
 }
 
@@ -140,7 +140,7 @@ impl Report {
         let pairs: usize = self.messages.values().map(|message| message.versions.iter().count()).sum();
         let releases: Vec<_> = self.releases.keys().rev().map(String::as_str).collect();
         table(
-            ["held against what Apache Kafka's own classes do", "figure"],
+            ["compared with what Apache Kafka's own classes do", "figure"],
             [
                 ("pairs of message and version that have vectors", format!("{} of {pairs}", self.pairs())),
                 ("vectors of messages, headers and error codes", self.vectors().to_string()),

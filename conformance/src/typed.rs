@@ -8,7 +8,7 @@ pub enum Outcome {
     Refused(Error),
     /// They could be read.
     Read {
-        /// Bytes behind the message.
+        /// Bytes after the message.
         leftover: usize,
         /// The message written again.
         written: Result<Bytes, Error>,

@@ -111,7 +111,7 @@ pub enum Expected {
     Exception(String),
     /// They were read.
     Read {
-        /// Bytes behind the message.
+        /// Bytes after the message.
         leftover: usize,
         /// The message written again, or the class of the exception.
         written: Transcoded,

@@ -74,7 +74,7 @@ fn kafka_has_read_what_the_builders_write() {
         let verdict = read.remove(&ours.name).unwrap_or_else(|| panic!("Kafka has not read {}", ours.name));
         assert_eq!(verdict.read["ok"], true, "{}", ours.name);
         if ours.codec == Codec::None {
-            assert_eq!(verdict.bytes, ours.bytes, "{}: write the vectors anew", ours.name);
+            assert_eq!(verdict.bytes, ours.bytes, "{}: write the vectors again", ours.name);
         }
         // Another release of a compressor may give other bytes, but what they hold is the same.
         let mut today = read_set(&ours.bytes);

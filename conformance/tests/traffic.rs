@@ -60,10 +60,10 @@ fn damage_is_found() {
     assert_eq!(found(&change(response, |bytes| bytes.push(0))), ["1 byte left over"]);
     assert_eq!(found(&change(0, |bytes| bytes.extend([1, 2]))), ["2 bytes left over"]);
     assert_eq!(found(&change(response, |bytes| bytes.truncate(bytes.len() - 1))), ["cannot be read"]);
-    // Another correlation id: the answer has no request, and the request no answer.
-    assert_eq!(found(&change(response, |bytes| bytes[0] = 0x55)), ["no request", "no answer"]);
+    // Another correlation id: the response has no request, and the request no response.
+    assert_eq!(found(&change(response, |bytes| bytes[0] = 0x55)), ["no request", "no response"]);
     assert_eq!(found(&change(0, |bytes| bytes[0] = 0x55)), ["no such API", "no request"]);
-    assert_eq!(found(&|recording| drop(recording.frames.remove(response))), ["no answer"]);
+    assert_eq!(found(&|recording| drop(recording.frames.remove(response))), ["no response"]);
     assert_eq!(found(&|recording| drop(recording.frames.remove(0))), ["no request"]);
     // The last byte of a Produce request is in its records, and their checksum does not fit any more.
     let is_produce =

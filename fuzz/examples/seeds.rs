@@ -1,4 +1,4 @@
-//! Writes the seeds that come from elsewhere in the repository anew: `cargo run --no-default-features --example seeds`.
+//! Writes the seeds that come from elsewhere in the repository: `cargo run --no-default-features --example seeds`.
 //! Those that fuzzing found are left alone; their names begin with `found-`.
 
 use std::fs;

@@ -114,7 +114,7 @@ fn ask(mode: u8, cuts: &[u8], stream: &[u8]) -> (Vec<String>, Vec<u8>) {
 }
 
 /// A frame of any API and version, its first bytes being the header: the header is that of the codec, and a body that
-/// can be read goes through both machines unchanged, as a request and as an answer.
+/// can be read goes through both machines unchanged, as a request and as a response.
 pub fn headers(data: &[u8]) {
     let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     let Ok(size) = i32::try_from(data.len()) else { return };
@@ -175,7 +175,7 @@ impl Trip {
             return;
         }
         segments.iter().for_each(|segment| client.receive(segment));
-        let Ok(Some(ClientEvent::Response(came))) = client.poll() else { panic!("a whole answer") };
+        let Ok(Some(ClientEvent::Response(came))) = client.poll() else { panic!("a whole response") };
         assert_eq!((came.api_key, came.api_version, came.correlation_id), (R::API_KEY, self.version, id));
         assert_eq!(Ok(came.body), answer.to_bytes(self.version));
     }

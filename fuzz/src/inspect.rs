@@ -21,7 +21,7 @@ pub fn inspect_text(data: &[u8]) {
     }
 }
 
-/// Bytes in which somebody looks for frames: those that are found lie one behind the other and cover all of them.
+/// Bytes that are searched for frames: those that are found are one after the other and cover all of them.
 pub fn inspect_stream(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
     for assume in [Assume::Nothing, Assume::Requests, Assume::Responses(milena::messages::ApiKey(18), 3)] {

@@ -11,7 +11,7 @@ static PAIRS: LazyLock<Vec<(&'static MessageSpec, i16)>> = LazyLock::new(|| {
     messages.flat_map(|message| message.versions.iter().map(move |version| (message, version))).collect()
 });
 
-/// The message and version that the first two bytes choose, and the bytes behind them.
+/// The message and version that the first two bytes choose, and the bytes after them.
 fn choose(data: &[u8]) -> Option<(&'static MessageSpec, i16, &[u8])> {
     let (number, rest) = data.split_first_chunk()?;
     let (message, version) = PAIRS[usize::from(u16::from_be_bytes(*number)) % PAIRS.len()];

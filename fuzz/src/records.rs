@@ -72,7 +72,7 @@ fn batch(codec: Codec, payload: &[u8]) -> Vec<u8> {
     batch
 }
 
-/// Answers and message sets as kafka-python's old client reads them.
+/// Responses and message sets as kafka-python's old client reads them.
 pub fn legacy(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
     let _ = decode_produce_response(bytes.clone());

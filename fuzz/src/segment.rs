@@ -7,7 +7,7 @@ use milena_storage::{
     read_producers, read_properties,
 };
 
-/// Files of a log folder, each read as every kind that there is: no byte is passed over or told of twice, and every line of
+/// Files of a log folder, each read as every kind that there is: no byte is skipped or reported twice, and every line of
 /// JSON is JSON.
 pub fn segment(data: &[u8]) {
     // Small limits, so that they are met.

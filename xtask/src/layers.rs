@@ -1,4 +1,4 @@
-//! Who may use whom among the crates: the table of ARCHITECTURE.md, enforced.
+//! Which crate may use which: the table of ARCHITECTURE.md, enforced.
 
 use std::path::Path;
 

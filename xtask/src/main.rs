@@ -10,6 +10,7 @@ mod process;
 mod readme;
 mod supply;
 mod tidy;
+mod words;
 mod workspace;
 
 use std::error::Error;
@@ -52,7 +53,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "layers",
         args: "",
-        summary: "who may use whom among the crates, held against the manifests (a test does this too)",
+        summary: "which crate may use which, compared with the manifests (a test does this too)",
         run: |root, args| none(args).and_then(|()| layers::run(root)),
     },
     Command {
@@ -130,7 +131,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "vectors",
         args: "[--seed N] [--out DIR]",
-        summary: "let Apache Kafka's classes write the vectors anew; needs Java 17 and Maven",
+        summary: "let Apache Kafka's classes write the vectors again; needs Java 17 and Maven",
         run: |root, args| process::package(root, "milena-conformance", &["vectors"], args),
     },
 ];

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::Result;
 use crate::package;
 use crate::process::output;
+use crate::words;
 
 /// A file by hand that is longer is a reason to cut it.
 const MAX_LINES: usize = 600;
@@ -88,6 +89,7 @@ fn untidy(path: &str, text: &str) -> Vec<String> {
             found.push(format!("{path}:{}: `{folder}` is a folder of one machine", line + 1));
         }
     }
+    found.extend(words::found(path, text));
     if path == FACADE && text.lines().any(|line| line.starts_with("pub use milena_") && line.contains(" as ")) {
         found.push(format!(
             "{path}: a renamed crate, of which rustc suggests paths that do not exist; make it a module"

@@ -42,13 +42,13 @@ unsafe impl GlobalAlloc for Counting {
 /// CPU time of this thread: what other programs do on the machine is not in it.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` outlives the call, which writes nothing else.
+    // SAFETY: `time` lives longer than the call, which writes nothing else.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     assert_eq!(status, 0, "this system has no clock for threads");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// One side of a comparison: does its work as often as it is told.
+/// One side of a comparison: does its work as often as requested.
 pub struct Subject<'a> {
     pub name: &'static str,
     run: Box<dyn FnMut(u64) + 'a>,

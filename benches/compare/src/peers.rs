@@ -1,4 +1,4 @@
-//! The rivals behind one face.
+//! One interface for all rivals.
 
 use bytes::{Bytes, BytesMut};
 

@@ -1,4 +1,4 @@
-//! Record sets: what Kafka's classes wrote and read, held against `milena-records`.
+//! Record sets: what Kafka's classes wrote and read, compared with `milena-records`.
 
 pub(crate) mod check;
 mod ours;

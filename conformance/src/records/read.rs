@@ -4,7 +4,7 @@ use milena_records::{Batch, Batches, Control, Error, RecordRef, TimestampType};
 use milena_wire::Bytes;
 use serde_json::{Value, json};
 
-/// Parts above this many bytes are told by length and checksum, as in the vectors.
+/// Parts above this many bytes are given by length and checksum, as in the vectors.
 const LONG: usize = 256;
 
 /// What the strict reader makes of a set, in the form of the vectors; an `error` says kind and text.

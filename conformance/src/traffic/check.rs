@@ -14,7 +14,7 @@ use crate::typed::{Outcome, reencode};
 use crate::vector::to_hex;
 
 const API_VERSIONS: i16 = 18;
-/// A request, or an answer, that a broker passes on inside of its own (KIP-590).
+/// A request, or a response, that a broker passes on inside of its own (KIP-590).
 const ENVELOPE: i16 = 58;
 
 /// A message that was understood.
@@ -65,11 +65,11 @@ pub struct Conversation {
     pub exchanges: Vec<Exchange>,
     /// What needs a reason.
     pub strange: Vec<Strange>,
-    /// Requests that were to have no answer, or whose connection ended before it.
+    /// Requests that were to have no response, or whose connection ended before it.
     pub unanswered: usize,
 }
 
-/// A request that waits for its answer.
+/// A request that waits for its response.
 struct Waiting {
     api: &'static Api,
     version: i16,
@@ -79,7 +79,7 @@ struct Waiting {
     inside: Option<Box<Waiting>>,
 }
 
-/// Requests of one connection by correlation id, and the number of the last that was answered.
+/// Requests of one connection by correlation id, and the number of the last one with a response.
 #[derive(Default)]
 struct Line {
     waiting: BTreeMap<i32, Waiting>,
@@ -128,10 +128,10 @@ impl Conversation {
         for line in lines.values() {
             for waiting in line.waiting.values() {
                 conversation.unanswered += 1;
-                // An answer to a later one means that this one was passed over.
+                // A response to a later one means that this one was passed over.
                 if !waiting.quiet && waiting.number < line.answered {
                     let fault =
-                        fault(&name(waiting.api, Direction::Request), waiting.version, "no answer", String::new());
+                        fault(&name(waiting.api, Direction::Request), waiting.version, "no response", String::new());
                     conversation.strange.push(fault.of(recording));
                 }
             }
@@ -151,7 +151,7 @@ impl Conversation {
         outcome
     }
 
-    /// A request: its correlation id, what waits for the answer, and what is strange about it.
+    /// A request: its correlation id, what waits for the response, and what is strange about it.
     fn asked(&mut self, bytes: &Bytes) -> Checked<(i32, Waiting, Checked<()>)> {
         let nothing = |what: &str| fault("RequestHeader", -1, what, to_hex(bytes));
         let [k1, k2, v1, v2, c1, c2, c3, c4] = *bytes.first_chunk::<8>().ok_or_else(|| nothing("no header"))?;
@@ -187,11 +187,11 @@ impl Conversation {
         let (api, mut version) = (waiting.api, waiting.version);
         if waiting.quiet {
             let message = name(api, Direction::Response);
-            return Err(fault(&message, version, "an answer where none was asked for", to_hex(bytes)));
+            return Err(fault(&message, version, "a response where none was requested", to_hex(bytes)));
         }
         let header = understand("ResponseHeader", api.response_header_version(version), bytes)?;
         let body = bytes.slice(bytes.len() - header.leftover..);
-        // A version that the broker lacks is answered in version 0, as KIP-511 has it.
+        // A version that the broker lacks gets a response in version 0, as KIP-511 has it.
         if api.key == API_VERSIONS && body.starts_with(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes()) {
             version = 0;
         }

@@ -12,7 +12,7 @@ use crate::vector::read_files;
 /// One run of one client against one broker.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The client and its version, such as `kafkajs-2.2.4`; with `-as-v1.0` behind it one that spoke as of that release.
+    /// The client and its version, such as `kafkajs-2.2.4`; with `-as-v1.0` after it one that spoke as of that release.
     pub client: String,
     /// The release of the broker.
     pub broker: String,

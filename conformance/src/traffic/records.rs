@@ -12,7 +12,7 @@ use crate::records::read_set;
 pub(super) struct Counts {
     pub(super) batches: usize,
     pub(super) records: usize,
-    /// Sets that end in the middle of a batch, as answers to Fetch may.
+    /// Sets that end in the middle of a batch, as responses to Fetch may.
     pub(super) cut: usize,
 }
 

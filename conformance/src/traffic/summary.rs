@@ -169,7 +169,7 @@ impl TrafficReport {
             "| all: {apis} APIs | | {connections} | {frames} | {pairs} | {batches} | {records} |
 
 Messages that both codecs read and wrote again, one for a frame and one more for an envelope: {}. Requests without an
-answer, because they asked for none or the client left: {}. Record sets in answers that end in the middle of a batch, as
+response, because they asked for none or the client left: {}. Record sets in responses that end in the middle of a batch, as
 they may: {}. Frames that are odd in a way that is listed: {}.",
             self.sum(|row| row.understood),
             self.sum(|row| row.unanswered),

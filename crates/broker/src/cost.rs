@@ -35,7 +35,7 @@ impl Cost {
         Self { quick: false, exceeded: false, decompress, copy: usize::MAX, entries: ENTRIES }
     }
 
-    /// Whether the request needs more than a quick budget. It is handled again with a full one: whoever sees this must
+    /// Whether the request needs more than a quick budget. It is handled again with a full one: a handler that sees this must
     /// not have changed anything yet.
     pub(crate) fn needs_full(&self) -> bool {
         self.quick && self.exceeded
@@ -67,7 +67,7 @@ impl Cost {
         };
         self.decompress = self.decompress.saturating_sub(used.saturating_mul(weight));
         match failed {
-            // The batch gives the same error to whoever reads its records. This build lacks the codec: nothing was done.
+            // The batch gives the same error to all readers of its records. This build lacks the codec: nothing was done.
             Some(error) if error.kind() != ErrorKind::UnsupportedCodec => Err(error),
             _ => Ok(batch),
         }

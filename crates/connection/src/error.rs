@@ -44,18 +44,18 @@ pub enum ConnectionError {
         #[source]
         error: milena_wire::Error,
     },
-    /// An answer to something that was not asked, or not next.
-    #[error("the peer answered correlation id {found}, but {}", match .expected {
-        Some(id) => format!("{id} is the one to be answered next"),
-        None => "nothing waits for an answer".to_owned(),
+    /// A response to something that was not asked, or not next.
+    #[error("the peer responded to correlation id {found}, but {}", match .expected {
+        Some(id) => format!("{id} is the next one to get a response"),
+        None => "nothing waits for a response".to_owned(),
     })]
     CorrelationId {
-        /// The oldest id that waits for an answer.
+        /// The oldest id that waits for a response.
         expected: Option<i32>,
-        /// The id that was answered.
+        /// The id in the response.
         found: i32,
     },
-    /// A request at a version that is not served; as in Kafka the connection then closes without an answer.
+    /// A request at a version that is not served; as in Kafka the connection then closes without a response.
     #[error("{api} version {version} is not served here, {served} are")]
     NotServed {
         /// The API of the request.
@@ -81,7 +81,7 @@ pub enum ConnectionError {
     /// The broker refused ApiVersions with this code.
     #[error("the broker refused to say which versions it speaks: {0}")]
     NegotiationRefused(milena_messages::ErrorCode),
-    /// An answer of one API was read, or written, as one of another.
+    /// A response of one API was read, or written, as one of another.
     #[error("{found} is not {wanted}")]
     WrongApi {
         /// What the caller named.
@@ -89,7 +89,7 @@ pub enum ConnectionError {
         /// What it is.
         found: ApiKey,
     },
-    /// An answer to a request that does not wait for one.
-    #[error("correlation id {0} waits for no answer")]
+    /// A response to a request that does not wait for one.
+    #[error("correlation id {0} waits for no response")]
     NoSuchRequest(i32),
 }

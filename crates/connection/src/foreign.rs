@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Another protocol, told by the first bytes that the peer sent.
+/// Another protocol, recognised by the first bytes that the peer sent.
 ///
 /// Read as the size of a frame these bytes give numbers such as 369296129 (TLS) or 1213486160 (HTTP), which is how such
 /// mistakes usually surface.
@@ -11,7 +11,7 @@ pub enum Foreign {
     TlsHandshake,
     /// A TLS alert: what a TLS server says to someone who does not speak TLS.
     TlsAlert,
-    /// An HTTP request or answer.
+    /// An HTTP request or response.
     Http,
     /// The greeting of SSH.
     Ssh,

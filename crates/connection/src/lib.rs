@@ -1,7 +1,7 @@
 //! Kafka connections without I/O: bytes in, events out; requests in, bytes out.
 //!
 //! [`ClientConnection`] and [`ServerConnection`] know frames, headers, correlation ids and version negotiation, and
-//! nothing of sockets, clocks or runtimes. Whoever owns the socket moves the bytes; deadlines are values that the caller
+//! nothing of sockets, clocks or runtimes. The owner of the socket moves the bytes; deadlines are values that the caller
 //! compares with its own clock. How the input is cut into pieces makes no difference.
 //!
 //! ```
@@ -23,16 +23,16 @@
 //!     client.receive(&segment);
 //! }
 //!
-//! let Some(ClientEvent::Response(answer)) = client.poll()? else { panic!("a whole answer came in") };
-//! assert_eq!(answer.correlation_id, sent);
-//! assert_eq!(answer.decode::<MetadataResponse>()?.controller_id, -1);
+//! let Some(ClientEvent::Response(response)) = client.poll()? else { panic!("a whole response came in") };
+//! assert_eq!(response.correlation_id, sent);
+//! assert_eq!(response.decode::<MetadataResponse>()?.controller_id, -1);
 //! # Ok::<(), milena_connection::ConnectionError>(())
 //! ```
 //!
 //! | room | what |
 //! |---|---|
 //! | [`ClientConnection`], [`ClientEvent`], [`IncomingResponse`] | the side that asks |
-//! | [`ServerConnection`], [`IncomingRequest`] | the side that answers |
+//! | [`ServerConnection`], [`IncomingRequest`] | the side that responds |
 //! | [`FrameBuffer`] | length-prefixed frames out of a stream of bytes |
 //! | [`frame_request`], [`frame_response`], [`read_request_header`] | one frame at a time |
 //! | [`ApiVersions`] | what a broker speaks, and the version to speak with it |

@@ -35,7 +35,7 @@ impl ServerConnectionConfig {
 pub struct IncomingRequest {
     /// The API.
     pub api_key: ApiKey,
-    /// The version, which is that of the answer too.
+    /// The version, which is that of the response too.
     pub api_version: i16,
     /// The client's number for this request; it need not be unique.
     pub correlation_id: i32,
@@ -54,7 +54,7 @@ impl IncomingRequest {
         self.frame.len()
     }
 
-    /// Reads the body as a request of type `R`. Bytes behind it do not matter, as in Kafka: real clients send some.
+    /// Reads the body as a request of type `R`. Bytes after it do not matter, as in Kafka: real clients send some.
     ///
     /// # Errors
     /// The request is of another API; the bytes are not what the protocol says.
@@ -67,15 +67,15 @@ impl IncomingRequest {
     }
 }
 
-/// The side of a connection that answers.
+/// The side of a connection that responds.
 ///
-/// Requests may be answered in any order; the answers leave in the order of the requests, which is what clients rely on.
+/// Responses may be given in any order; they leave in the order of the requests, which is what clients rely on.
 #[derive(Debug)]
 pub struct ServerConnection {
     config: ServerConnectionConfig,
     frames: FrameBuffer,
     output: Vec<Bytes>,
-    /// One slot for each request not answered on the wire, oldest first.
+    /// One slot for each request without a response on the wire, oldest first.
     slots: VecDeque<Option<Vec<Bytes>>>,
     /// The ticket of the oldest slot.
     first_ticket: u64,
@@ -103,19 +103,19 @@ impl ServerConnection {
         self.frames.input()
     }
 
-    /// Bytes for the client, in segments to write one behind the other.
+    /// Bytes for the client, in segments to write one after the other.
     pub fn take_output(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.output)
     }
 
-    /// How many requests were handed out and not answered.
+    /// How many requests were handed out and have no response yet.
     pub fn unanswered(&self) -> usize {
         self.slots.len()
     }
 
     /// The next whole request; `None` until more bytes come.
     ///
-    /// ApiVersions at a version that is not served is answered here, in the form of version 0 with error 35 and the range
+    /// ApiVersions at a version that is not served gets its response here, in the format of version 0 with error 35 and the range
     /// that is served (KIP-511).
     ///
     /// # Errors
@@ -151,11 +151,11 @@ impl ServerConnection {
         Ok(None)
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     ///
     /// # Errors
-    /// The answer is of another API, or has a value that the version cannot carry, or the request was answered already.
-    /// Nothing is sent then, and the request can still be answered.
+    /// The response is of another API, or has a value that the version cannot carry, or the request has a response already.
+    /// Nothing is sent then, and the request can still get a response.
     pub fn respond<R: Response>(&mut self, request: &IncomingRequest, response: &R) -> Result<()> {
         if request.api_key != R::API_KEY {
             return Err(ConnectionError::WrongApi { wanted: R::API_KEY, found: request.api_key });
@@ -164,18 +164,18 @@ impl ServerConnection {
         self.fill(request, frame)
     }
 
-    /// Answers a request with a frame made elsewhere, its size included.
+    /// Responds to a request with a frame made elsewhere, its size included.
     ///
     /// # Errors
-    /// The request was answered already.
+    /// The request has a response already.
     pub fn respond_raw(&mut self, request: &IncomingRequest, frame: Vec<Bytes>) -> Result<()> {
         self.fill(request, frame)
     }
 
-    /// Leaves a request without an answer, as a Produce with acks = 0 wants it.
+    /// Leaves a request without a response, as a Produce with acks = 0 wants it.
     ///
     /// # Errors
-    /// The request was answered already.
+    /// The request has a response already.
     pub fn respond_nothing(&mut self, request: &IncomingRequest) -> Result<()> {
         self.fill(request, Vec::new())
     }

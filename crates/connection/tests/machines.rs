@@ -72,7 +72,7 @@ fn the_refusal_has_the_bytes_of_kip_511() {
     let mut server = server(4);
     server.receive(&[0, 0, 0, 14, 0, 18, 0, 99, 0, 0, 0, 7, 0, 1, b'x', 0, 0xff, 0xff]);
     assert!(server.poll().unwrap().is_none());
-    // Correlation id, error 35, one entry: key 18 from 0 to 4, and nothing behind it.
+    // Correlation id, error 35, one entry: key 18 from 0 to 4, and nothing after it.
     let expected = [0, 0, 0, 16, 0, 0, 0, 7, 0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 4];
     assert_eq!(server.take_output().concat(), expected);
     assert_eq!(server.unanswered(), 0);
@@ -121,7 +121,7 @@ fn answers_leave_in_the_order_of_the_requests() {
     }
     to_client(&mut server, &mut client);
     for id in 0..3 {
-        let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("answer {id} is missing") };
+        let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("response {id} is missing") };
         assert_eq!(answer.decode::<MetadataResponse>().unwrap().controller_id, id);
     }
 }
@@ -137,7 +137,7 @@ fn an_answer_out_of_order_names_both_ids() {
     client.send_at(&MetadataRequest::default(), 1, None).unwrap();
     client.receive(&[0, 0, 0, 4, 0, 0, 0, 1]);
     let error = client.poll().unwrap_err();
-    assert_eq!(error.to_string(), "the peer answered correlation id 1, but 0 is the one to be answered next");
+    assert_eq!(error.to_string(), "the peer responded to correlation id 1, but 0 is the next one to get a response");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn late_answers_of_cancelled_requests_are_dropped() {
         // Correlation id, no brokers, no topics.
         client.receive(&[0, 0, 0, 12, 0, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
-    let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("the third answer is missing") };
+    let Some(ClientEvent::Response(answer)) = client.poll().unwrap() else { panic!("the third response is missing") };
     assert_eq!(answer.correlation_id, wanted);
     assert!(client.poll().unwrap().is_none());
 }

@@ -1,6 +1,6 @@
 //! Error responses for any Kafka request.
 //!
-//! Whoever injects an error in place of a broker has to put the code where clients look for it: in each partition of a
+//! An injector of errors in place of a broker has to put the code where clients look for it: in each partition of a
 //! Produce response, in each group of an OffsetFetch response, or in the one place that a Heartbeat response has. Where that
 //! is depends on the API, its version and the code. [`respond`] does it for all of them; the rules that say *which* request
 //! fails are in `milena_connection::fault`.

@@ -55,7 +55,7 @@ fn names(all: &[(&str, i64)]) -> Option<Vec<(String, i64)>> {
 fn a_fetch_that_names_nothing_is_about_all_of_its_session() {
     let mut sessions = Sessions::default();
     let opening = sessions.request(&fetch(0, 0, &[("letters", 0), ("letters", 1), ("stamps", 7)], &[])).unwrap();
-    assert_eq!(failing(&sessions, &fetch(5, 1, &[], &[])), None, "the broker has not answered yet");
+    assert_eq!(failing(&sessions, &fetch(5, 1, &[], &[])), None, "the broker has not responded yet");
     sessions.response(opening, 5);
     assert_eq!(failing(&sessions, &fetch(5, 1, &[], &[])), names(&[("letters", 0), ("letters", 1), ("stamps", 7)]));
     // What a request adds and drops counts for itself, and for those after it once it went to the broker.

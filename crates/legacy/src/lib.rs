@@ -1,4 +1,4 @@
-//! The low-level vocabulary of kafka-python 1.4.x, in Rust: message sets of magic 0 and 1, and the requests and answers
+//! The low-level vocabulary of kafka-python 1.4.x, in Rust: message sets of magic 0 and 1, and the requests and responses
 //! of its `SimpleClient`, as its modules `kafka.protocol`, `kafka.protocol.legacy` and `kafka.protocol.message` have them.
 //!
 //! For code and tests that come from there, and for brokers before 0.11. The same inputs give the same bytes as
@@ -36,7 +36,7 @@
 //!
 //! In the other direction 1.4.7 takes response objects, but for `decode_consumer_metadata_response`, which takes bytes
 //! from the correlation id on. Here all of them do: a frame without its size, as `FrameBuffer` of `milena-connection`
-//! gives it. The correlation id is not looked at, and bytes behind the body are left alone, as in kafka-python.
+//! gives it. The correlation id is not looked at, and bytes after the body are ignored, as in kafka-python.
 //!
 //! Default arguments of kafka-python, which have to be written out in Rust: produce has `acks` 1 and `timeout` 1000 ms,
 //! fetch has `max_wait_time` 100 ms and `min_bytes` 4096, offset fetch has `from_kafka` false, gzip has level 9.
@@ -46,8 +46,8 @@
 //! Reading:
 //!
 //! - An entry that is all there but cannot be read, because its size is too small or a length inside goes past its end,
-//!   is an error. kafka-python takes it for a partial message and loses everything behind it without a word. Cut at any
-//!   byte, a set gives the same answer here and there.
+//!   is an error. kafka-python takes it for a partial message and silently loses everything after it. Cut at any
+//!   byte, a set gives the same result here and there.
 //! - A null entry, a magic other than 0 and 1, and a record set that is null: kafka-python falls over the first two with a
 //!   `TypeError` or `IndexError` (or, at magic -1 and -2, guesses), and over the last. Here the first two are errors, and
 //!   a null record set is an empty one.

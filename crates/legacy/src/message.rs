@@ -108,8 +108,8 @@ impl Message {
         }
     }
 
-    /// Whether the stated checksum is that of the bytes. A decoded message is held against the bytes it came from, all of
-    /// them, even those behind the value.
+    /// Whether the stated checksum is that of the bytes. A decoded message is compared with the bytes that it came from, all of
+    /// them, even those after the value.
     pub fn validate_crc(&self) -> bool {
         self.crc.is_none_or(|crc| crc == self.computed_crc())
     }
@@ -169,7 +169,7 @@ impl Message {
         Ok(Bytes::from(out).slice(ENTRY_HEAD..))
     }
 
-    /// Reads a message. Key and value share the memory of `data`; bytes behind the value matter for the checksum alone,
+    /// Reads a message. Key and value share the memory of `data`; bytes after the value matter for the checksum alone,
     /// which is not compared here: [`Message::validate_crc`] does that.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub struct OffsetAndMessage {
     pub message: MessageOrPartial,
 }
 
-/// Message sets: entries of int64 offset, int32 size and message, one behind the other without a count.
+/// Message sets: entries of int64 offset, int32 size and message, one after the other without a count.
 ///
 /// ```
 /// use milena_legacy::{MessageSet, create_message};

@@ -29,9 +29,9 @@ fn frame<R: Request>(client_id: &str, correlation_id: i32, request: &R, version:
     })
 }
 
-/// The frame of Produce, version 0. Messages are sent at offset 0, with their checksums computed anew.
+/// The frame of Produce, version 0. Messages are sent at offset 0, with their checksums computed again.
 ///
-/// `acks`: 1 = the leader has it, 0 = no answer at all, -1 = all in-sync replicas have it. `timeout`: milliseconds that
+/// `acks`: 1 = the leader has it, 0 = no response at all, -1 = all in-sync replicas have it. `timeout`: milliseconds that
 /// the leader may wait for the others. Brokers from 4.0 on do not take this version.
 ///
 /// # Errors
@@ -159,7 +159,7 @@ pub fn encode_consumer_metadata_request(client_id: &str, correlation_id: i32, gr
     frame(client_id, correlation_id, &FindCoordinatorRequest { key: group.into(), ..Default::default() }, 0)
 }
 
-/// The frame of OffsetCommit, version 0: commits to ZooKeeper, whoever is in the group. Brokers from 4.0 on do not take
+/// The frame of OffsetCommit, version 0: commits to ZooKeeper, no matter who is in the group. Brokers from 4.0 on do not take
 /// this version.
 ///
 /// # Errors

@@ -11,18 +11,18 @@ use crate::payload::{
     OffsetFetchResponsePayload, OffsetResponsePayload, ProduceResponsePayload,
 };
 
-/// Reads the body behind the correlation id.
+/// Reads the body after the correlation id.
 fn body<R: Response>(response: Bytes, version: i16) -> Result<R> {
     let mut reader = Reader::new(response);
     reader.i32().at("correlationId")?;
     R::decode(&mut reader, version)
 }
 
-/// Reads the answer to [`encode_produce_request`](crate::encode_produce_request), from the correlation id on: a payload
-/// for each partition, in the order of the answer.
+/// Reads the response to [`encode_produce_request`](crate::encode_produce_request), from the correlation id on: a payload
+/// for each partition, in the order of the response.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_produce_response(response: Bytes) -> Result<Vec<ProduceResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<ProduceResponse>(response, 0)?.responses {
@@ -36,12 +36,12 @@ pub fn decode_produce_response(response: Bytes) -> Result<Vec<ProduceResponsePay
     Ok(out)
 }
 
-/// Reads the answer to [`encode_fetch_request`](crate::encode_fetch_request), from the correlation id on: a payload for
-/// each partition, with all of its messages out of their compression. Keys and values share the memory of the answer
+/// Reads the response to [`encode_fetch_request`](crate::encode_fetch_request), from the correlation id on: a payload for
+/// each partition, with all of its messages out of their compression. Keys and values share the memory of the response
 /// unless they were compressed.
 ///
 /// # Errors
-/// Bytes that are not such an answer, and messages that [`decode_message_set`] refuses; those are named by topic,
+/// Bytes that are not such a response, and messages that [`decode_message_set`] refuses; those are named by topic,
 /// partition and entry, with bytes counted in the set of the partition.
 pub fn decode_fetch_response(response: Bytes) -> Result<Vec<FetchResponsePayload>> {
     let mut out = Vec::new();
@@ -61,11 +61,11 @@ pub fn decode_fetch_response(response: Bytes) -> Result<Vec<FetchResponsePayload
     Ok(out)
 }
 
-/// Reads the answer to [`encode_offset_request`](crate::encode_offset_request), from the correlation id on: a payload for
+/// Reads the response to [`encode_offset_request`](crate::encode_offset_request), from the correlation id on: a payload for
 /// each partition.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_offset_response(response: Bytes) -> Result<Vec<OffsetResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<ListOffsetsResponse>(response, 0)?.topics {
@@ -79,11 +79,11 @@ pub fn decode_offset_response(response: Bytes) -> Result<Vec<OffsetResponsePaylo
     Ok(out)
 }
 
-/// Reads the answer to [`encode_list_offset_request`](crate::encode_list_offset_request), from the correlation id on: a
+/// Reads the response to [`encode_list_offset_request`](crate::encode_list_offset_request), from the correlation id on: a
 /// payload for each partition.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_list_offset_response(response: Bytes) -> Result<Vec<ListOffsetResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<ListOffsetsResponse>(response, 1)?.topics {
@@ -98,20 +98,20 @@ pub fn decode_list_offset_response(response: Bytes) -> Result<Vec<ListOffsetResp
     Ok(out)
 }
 
-/// Reads the answer to [`encode_metadata_request`](crate::encode_metadata_request), from the correlation id on. As in
+/// Reads the response to [`encode_metadata_request`](crate::encode_metadata_request), from the correlation id on. As in
 /// kafka-python it comes whole.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_metadata_response(response: Bytes) -> Result<MetadataResponse> {
     body(response, 0)
 }
 
-/// Reads the answer to [`encode_consumer_metadata_request`](crate::encode_consumer_metadata_request), from the
+/// Reads the response to [`encode_consumer_metadata_request`](crate::encode_consumer_metadata_request), from the
 /// correlation id on.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_consumer_metadata_response(data: Bytes) -> Result<ConsumerMetadataResponse> {
     let response: FindCoordinatorResponse = body(data, 0)?;
     Ok(ConsumerMetadataResponse {
@@ -122,11 +122,11 @@ pub fn decode_consumer_metadata_response(data: Bytes) -> Result<ConsumerMetadata
     })
 }
 
-/// Reads the answer to [`encode_offset_commit_request`](crate::encode_offset_commit_request), from the correlation id on:
+/// Reads the response to [`encode_offset_commit_request`](crate::encode_offset_commit_request), from the correlation id on:
 /// a payload for each partition.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_offset_commit_response(response: Bytes) -> Result<Vec<OffsetCommitResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<OffsetCommitResponse>(response, 0)?.topics {
@@ -139,11 +139,11 @@ pub fn decode_offset_commit_response(response: Bytes) -> Result<Vec<OffsetCommit
     Ok(out)
 }
 
-/// Reads the answer to [`encode_offset_fetch_request`](crate::encode_offset_fetch_request), from the correlation id on: a
+/// Reads the response to [`encode_offset_fetch_request`](crate::encode_offset_fetch_request), from the correlation id on: a
 /// payload for each partition. Versions 0 and 1 look the same.
 ///
 /// # Errors
-/// Bytes that are not such an answer.
+/// Bytes that are not such a response.
 pub fn decode_offset_fetch_response(response: Bytes) -> Result<Vec<OffsetFetchResponsePayload>> {
     let mut out = Vec::new();
     for topic in body::<OffsetFetchResponse>(response, 0)?.topics {

@@ -1,4 +1,4 @@
-//! The vocabulary of kafka-python, held against kafka-python 1.4.7 itself: `kafka_python/vectors.json` is what
+//! The vocabulary of kafka-python, compared with kafka-python 1.4.7 itself: `kafka_python/vectors.json` is what
 //! `kafka_python/generate.py` printed, run as its head says. Bytes are equal both ways, but for the bytes of gzip, which
 //! depend on the deflate in use and on the time: there, what is inside is.
 

@@ -31,7 +31,7 @@ pub trait Message: Struct {
     /// The versions with compact lengths and tagged fields (KIP-482).
     const FLEXIBLE: VersionRange;
 
-    /// Reads the message. Bytes behind it stay in the reader, as Kafka does not mind them.
+    /// Reads the message. Bytes after it stay in the reader, as Kafka does not mind them.
     ///
     /// # Errors
     /// The message has no such version; malformed bytes; a limit of the reader. The error names byte and field.
@@ -134,10 +134,10 @@ fn check_version<M: Message>(version: i16) -> Result<()> {
 pub trait Request: Message {
     /// The number in the request header.
     const API_KEY: ApiKey;
-    /// The answer.
+    /// The response.
     type Response: Response;
 
-    /// Whether the broker answers this request at all: it does not answer a Produce with acks = 0.
+    /// Whether the broker responds to this request at all: it does not respond to a Produce with acks = 0.
     fn expects_response(&self) -> bool {
         true
     }

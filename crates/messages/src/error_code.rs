@@ -58,7 +58,7 @@ impl ErrorCode {
         self.info().is_some_and(|info| info.retriable)
     }
 
-    /// Whether metadata, or the coordinator, should be looked up anew before trying again.
+    /// Whether metadata, or the coordinator, should be looked up again before a retry.
     pub fn needs_refresh(self) -> bool {
         self.info().is_some_and(|info| info.refresh)
     }

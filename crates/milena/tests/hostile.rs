@@ -59,7 +59,7 @@ const MESSAGES: &[Row] = &[
     ("a name of length -2", METADATA, 1, "00000001fffe", Foul(4)),
     ("a name of the greatest length", METADATA, 1, "000000017fff", Foul(4)),
     ("a second name missing", METADATA, 1, "0000000200016100", Foul(7)),
-    ("bytes behind the message", METADATA, 1, "000000000102", Turns("00000000")),
+    ("bytes after the message", METADATA, 1, "000000000102", Turns("00000000")),
     ("a byte that is not UTF-8", METADATA, 1, "000000010001ff", Turns("000000010003efbfbd")),
     ("an encoded surrogate", METADATA, 1, "000000010003eda080", Turns("000000010003efbfbd")),
     ("UTF-8 cut off", METADATA, 1, "000000010002e282", Turns("000000010003efbfbd")),
@@ -89,7 +89,7 @@ const MESSAGES: &[Row] = &[
     ("a known tag that says it is longer", BEGIN, 0, "01000504613438", Turns("01000404613438")),
     ("a known tag twice, the second cut off", BEGIN, 0, "02000404613438000202", Foul(9)),
     ("a known tag twice, the last one counts", BEGIN, 0, "0200040461343800020262", Turns("0100020262")),
-    ("a known tag behind unknown ones", BEGIN, 0, "02d00f016100020262", Turns("0200020262d00f0161")),
+    ("a known tag after unknown ones", BEGIN, 0, "02d00f016100020262", Turns("0200020262d00f0161")),
     ("a known tag with its default", BEGIN, 0, "01000100", Turns("00")),
     ("a tag of a later version", "BrokerRegistrationChangeRecord", 0, "00000001000000000000000201010100", Foul(15)),
     ("a struct that is null", HEARTBEAT, 0, "00000000000000000000000000000000ff00", Same),
@@ -260,7 +260,7 @@ fn first_bytes_of_a_connection_are_refused_or_waited_for() {
         ("HTTP GET", b"GET / HTTP/1.1\r\n\r\n", Some(foreign(Foreign::Http))),
         ("HTTP POST", b"POST /topics HTTP/1.1\r\n", Some(foreign(Foreign::Http))),
         ("HTTP CONNECT", b"CONNECT kafka:9092 HTTP/1.1\r\n", Some(foreign(Foreign::Http))),
-        ("an HTTP answer", b"HTTP/1.1 400 Bad Request\r\n", Some(foreign(Foreign::Http))),
+        ("an HTTP response", b"HTTP/1.1 400 Bad Request\r\n", Some(foreign(Foreign::Http))),
         ("SSH", b"SSH-2.0-OpenSSH_9.6\r\n", Some(foreign(Foreign::Ssh))),
         ("an empty frame", b"\0\0\0\0", Some(cut("2 bytes expected, 0 left (at byte 0)", "the header of a request"))),
         (
@@ -323,8 +323,8 @@ fn odd_headers_are_read_as_kafka_reads_them() {
 #[test]
 fn a_client_that_asked_nothing_takes_no_answer() {
     for (bytes, expected) in [
-        (&b"\0\0\0\x04\0\0\0\0"[..], "the peer answered correlation id 0, but nothing waits for an answer"),
-        (b"\0\0\0\x00", "cannot read the header of an answer: 4 bytes expected, 0 left (at byte 0)"),
+        (&b"\0\0\0\x04\0\0\0\0"[..], "the peer responded to correlation id 0, but nothing waits for a response"),
+        (b"\0\0\0\x00", "cannot read the header of a response: 4 bytes expected, 0 left (at byte 0)"),
     ] {
         let mut client = ClientConnection::new(ClientConnectionConfig::default());
         client.receive(bytes);
@@ -397,8 +397,8 @@ mod records {
             ("codec 7", batch(1, 7, PLAIN), foul(Malformed, 21)),
             ("a count of -1", batch(-1, 0, PLAIN), foul(Malformed, 57)),
             ("the greatest count", batch(i32::MAX, 0, PLAIN), foul(Malformed, 70)),
-            ("a count of 0 with bytes behind", batch(0, 0, PLAIN), Ok(0)),
-            ("bytes behind the last record", batch(1, 0, b"\x10\0\0\0\x02k\x02v\0junk"), foul(Malformed, 70)),
+            ("a count of 0 with bytes after it", batch(0, 0, PLAIN), Ok(0)),
+            ("bytes after the last record", batch(1, 0, b"\x10\0\0\0\x02k\x02v\0junk"), foul(Malformed, 70)),
             ("a record of length 0", batch(1, 0, b"\0"), foul(Malformed, 62)),
             ("a record of length -1", batch(1, 0, b"\x01\0\0\0"), foul(Malformed, 61)),
             ("a record longer than the batch", batch(1, 0, b"\xfe\xff\xff\xff\x0f\0"), foul(Malformed, 61)),

@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// The bytes counted from were themselves `base` bytes behind the start of the input.
+    /// The bytes counted from were themselves `base` bytes after the start of the input.
     pub(crate) fn shift(mut self, base: usize) -> Self {
         self.0.offset = self.0.offset.map(|offset| offset + base);
         self

@@ -1,7 +1,7 @@
 /// What to do about bytes that Kafka's own consumer refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Accept what Kafka accepts and refuse what it refuses. Stricter in one point: data behind the first frame of an
+    /// Accept what Kafka accepts and refuse what it refuses. Stricter in one point: data after the first frame of an
     /// LZ4 payload, which Kafka loses without a word, is an error. And earlier in another: a payload is decompressed as a
     /// whole before its first record is given, where Kafka gives records up to the fault; both refuse the batch. The
     /// list of all differences is `conformance/deviations.md`, and a test holds it to be complete.
@@ -11,7 +11,7 @@ pub enum Mode {
     /// then reports what is wrong with them:
     ///
     /// - records in front of the point where a compressed payload breaks are given before the error;
-    /// - a last record with bytes behind it is given before the error;
+    /// - a last record with bytes after it is given before the error;
     /// - LZ4: a wrong header checksum, a missing end mark, linked blocks and further frames are read;
     /// - magic 0 and 1: zstd in a wrapper is read, and a wrapper's offset below that of its last message means that the
     ///   inner offsets are absolute.

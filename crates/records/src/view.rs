@@ -49,7 +49,7 @@ impl<'a> RecordRef<'a> {
         }
     }
 
-    /// The record as a value of its own, in one allocation beside the list of headers: for what outlives the request.
+    /// The record as a value of its own, in one allocation beside the list of headers: for what is kept longer than the request.
     pub fn to_detached(&self) -> Record {
         let parts = || {
             let headers = self.headers.flat_map(|header| [Some(header.key), header.value]);

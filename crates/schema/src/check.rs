@@ -114,7 +114,7 @@ pub(crate) fn message(message: &MessageSpec) -> Result<()> {
     empty_elements(message)
 }
 
-/// A count is held against the bytes that are left, so that each element of an array has to take one. In flexible versions
+/// A count is compared with the bytes that are left, so that each element of an array has to take one. In flexible versions
 /// its tags do.
 fn empty_elements(message: &MessageSpec) -> Result<()> {
     fn takes_bytes(message: &MessageSpec, id: StructId, version: i16) -> bool {

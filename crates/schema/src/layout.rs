@@ -214,7 +214,7 @@ impl LayoutField<'_> {
         Value::Object(map)
     }
 
-    /// What stands behind name and type: tag, default and entity, as far as they say something.
+    /// What comes after name and type: tag, default and entity, as far as they say something.
     fn attributes(&self) -> String {
         let mut words = Vec::new();
         if let Some(tag) = self.field.tag {
@@ -292,7 +292,7 @@ impl fmt::Display for LayoutDiff<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} version {} to {}", self.message.name, self.from, self.to)?;
         match self.flexible {
-            (false, true) => writeln!(f, "~ flexible: compact lengths, tagged fields behind every struct")?,
+            (false, true) => writeln!(f, "~ flexible: compact lengths, tagged fields after every struct")?,
             (true, false) => writeln!(f, "~ no longer flexible: lengths of fixed width, no tagged fields")?,
             _ => {}
         }

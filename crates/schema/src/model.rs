@@ -29,7 +29,7 @@ pub struct Api {
     pub request_header: Vec<(VersionRange, i16)>,
     /// Versions whose response header is not the one of the rule.
     pub response_header: Vec<(VersionRange, i16)>,
-    /// The request's field and the value of it at which no answer is sent, in JSON name.
+    /// The request's field and the value of it at which no response is sent, in JSON name.
     pub unanswered: Option<(String, i64)>,
     /// Spec file, relative to `spec/`.
     pub file: String,
@@ -65,7 +65,7 @@ pub struct Since {
 pub enum MessageKind {
     /// Sent to a broker or controller.
     Request,
-    /// The answer to a request.
+    /// The response to a request.
     Response,
     /// Stands in front of a request or response.
     Header,
@@ -193,7 +193,7 @@ pub struct Field {
     pub tag: Option<u32>,
     /// The value of a field that is absent.
     pub default: FieldDefault,
-    /// Whether a value may be dropped in silence when the version lacks the field.
+    /// Whether a value may be silently dropped when the version lacks the field.
     pub ignorable: bool,
     /// Whether Kafka indexes the array by this field; no effect on bytes.
     pub map_key: bool,

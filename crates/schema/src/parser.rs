@@ -62,7 +62,7 @@ impl Parser {
             }
             if !line.doc.is_empty() {
                 if !doc.is_empty() {
-                    return Err(line.error("documented twice, expected the text above the line or behind it"));
+                    return Err(line.error("documented twice, expected the text above the line or after it"));
                 }
                 doc.push_str(line.doc);
             }
@@ -224,7 +224,7 @@ fn api_directive(api: &mut Api, directive: &str, line: &mut Line<'_>) -> Result<
         "response-header" => api.response_header = headers(line)?,
         "unanswered" => {
             let field = line.word("the JSON name of a field of the request")?.to_owned();
-            api.unanswered = Some((field, line.parse("the value at which no answer is sent", parse)?));
+            api.unanswered = Some((field, line.parse("the value at which no response is sent", parse)?));
         }
         other => {
             return Err(line.error(format!(

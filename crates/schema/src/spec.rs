@@ -34,7 +34,7 @@ impl Spec {
         })
     }
 
-    /// Parses the embedded text anew.
+    /// Parses the embedded text again.
     ///
     /// # Errors
     /// The first mistake in the text.

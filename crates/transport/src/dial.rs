@@ -34,7 +34,7 @@ pub enum HandshakeError {
     /// The host cannot be a name in a certificate.
     #[error("`{0}` cannot be a name in a certificate")]
     Name(String),
-    /// The peer answered with bytes that are not TLS.
+    /// The peer responded with bytes that are not TLS.
     #[error("the peer does not speak TLS: this may be its plain port")]
     NotTls,
     /// The peer closed the connection during the handshake.

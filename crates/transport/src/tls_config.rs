@@ -20,7 +20,7 @@ pub struct TlsConfig {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// The name that the brokers' certificates must have, when it is not the host that is dialled.
     pub server_name: Option<String>,
-    /// Accepts any certificate: whoever is between can read and change the traffic. For tests only.
+    /// Accepts any certificate: anybody in between can read and change the traffic. For tests only.
     pub dangerously_unverified: bool,
 }
 

@@ -85,7 +85,7 @@ impl Error {
         Self::invalid(format!("null is not allowed in version {version}"))
     }
 
-    /// A value in a field that the version lacks and that may not be dropped in silence.
+    /// A value in a field that the version lacks and that may not be silently dropped.
     #[cold]
     pub fn absent(version: i16) -> Self {
         Self::new(

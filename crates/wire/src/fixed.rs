@@ -1,6 +1,6 @@
 use crate::uuid::Uuid;
 
-/// A value of fixed width, or several of them one behind the other: what [`crate::Reader::fixed`] reads and
+/// A value of fixed width, or several of them one after the other: what [`crate::Reader::fixed`] reads and
 /// [`crate::Writer::fixed`] writes in one step, with one look at the room there is.
 pub trait Fixed: Sized {
     /// Width of each value.

@@ -79,7 +79,7 @@ impl Reader {
         self.pos
     }
 
-    /// Bytes not read yet. Kafka does not mind bytes behind a message, so a caller who does has to ask.
+    /// Bytes not read yet. Kafka does not mind bytes after a message, so a caller who does has to ask.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.buf.len() - self.pos
@@ -119,7 +119,7 @@ impl Reader {
         f64: f64;
     }
 
-    /// Several values of fixed width behind each other. `names` are those of the fields, for errors.
+    /// Several values of fixed width after each other. `names` are those of the fields, for errors.
     #[inline]
     pub fn fixed<F: Fixed, const N: usize>(&mut self, names: [&'static str; N]) -> Result<F> {
         match self.buf[self.pos..].get(..F::SIZE) {

@@ -6,7 +6,7 @@ use crate::tag::{UnknownTag, UnknownTags};
 use crate::uuid::Uuid;
 use crate::{MAX_STRING_BYTES, varint};
 
-/// Collects one message, or several behind each other.
+/// Collects one message, or several after each other.
 ///
 /// The `flexible` argument of the methods chooses the dialect, as in [`crate::Reader`]. A writer in segments
 /// ([`Writer::in_segments`]) keeps large byte strings as they are, so that records go to a vectored write uncopied.
@@ -119,7 +119,7 @@ impl Writer {
         all
     }
 
-    /// All of it as segments to write one behind the other, none of them empty: a single one unless the writer was made
+    /// All of it as segments to write one after the other, none of them empty: a single one unless the writer was made
     /// by [`Writer::in_segments`].
     pub fn into_segments(self) -> Vec<Bytes> {
         if !self.segmented || self.inserts.is_empty() {
@@ -152,7 +152,7 @@ impl Writer {
         self.buf.extend_from_slice(bytes);
     }
 
-    /// Several values of fixed width behind each other.
+    /// Several values of fixed width after each other.
     #[inline]
     pub fn fixed<F: Fixed>(&mut self, values: F) {
         let mut bytes = [0; MAX_FIXED_BYTES];
@@ -271,7 +271,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     ///
     /// # Errors
     /// 2 GiB or longer.
@@ -442,7 +442,7 @@ impl Writer {
     }
 }
 
-/// A value that has begun behind the byte for its size.
+/// A value that has begun after the byte for its size.
 struct Open {
     start: usize,
     /// What the writer kept apart before.
@@ -521,7 +521,7 @@ impl TagWriter<'_> {
         Ok(())
     }
 
-    /// Writes the unknown tags behind the last known one.
+    /// Writes the unknown tags after the last known one.
     ///
     /// # Errors
     /// Unknown tags that are not ascending.

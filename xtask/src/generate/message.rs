@@ -117,7 +117,7 @@ fn field_doc(field: &RustField<'_>, structure: &StructSpec) -> String {
         facts.push(format!("nullable in {}", field.nullable));
     }
     if field.ignorable && !field.versions.covers(structure.versions) {
-        facts.push("dropped in silence elsewhere".into());
+        facts.push("silently dropped elsewhere".into());
     }
     if let FieldDefault::Number(number) = field.default {
         if field.ty != Type::Bool && number != 0 {

@@ -122,7 +122,7 @@ impl State {
         self.node(node).is_some_and(|node| node.is_alive())
     }
 
-    /// The node that clients are told is the controller; [`NO_LEADER`] while none is up.
+    /// The node that clients see as the controller; [`NO_LEADER`] while none is up.
     pub(crate) fn controller(&self) -> i32 {
         self.controller.load(Ordering::Acquire)
     }

@@ -35,7 +35,7 @@ impl Node {
         Self { id, rack, endpoint: Arc::new(endpoint), port: AtomicU16::new(0), alive: AtomicBool::new(true) }
     }
 
-    /// What clients are told.
+    /// What clients get.
     pub(crate) fn endpoint(&self) -> Arc<Endpoint> {
         self.endpoint.clone()
     }

@@ -82,7 +82,7 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     "max.compaction.lag.ms", NEVER, Kind::Long(1), "Kept as a note here.";
     MAX_MESSAGE_BYTES, "1048588", Kind::Int(0), "Largest record batch in bytes, its header included.";
     TIMESTAMP_AFTER, "3600000", Kind::Long(0), "How far a timestamp of a producer may be ahead of the broker, in milliseconds.";
-    TIMESTAMP_BEFORE, NEVER, Kind::Long(0), "How far a timestamp of a producer may be behind the broker, in milliseconds.";
+    TIMESTAMP_BEFORE, NEVER, Kind::Long(0), "How old a timestamp of a producer may be by the clock of the broker, in milliseconds.";
     TIMESTAMP_TYPE, "CreateTime", Kind::OneOf(&["CreateTime", "LogAppendTime"]), "Whose clock gives the timestamps: the producer's or the broker's.";
     "min.cleanable.dirty.ratio", "0.5", Kind::Ratio, "Kept as a note here.";
     "min.compaction.lag.ms", "0", Kind::Long(0), "Kept as a note here.";

@@ -47,7 +47,7 @@ pub(crate) trait Machine: Send + 'static {
         let _ = (producer_id, committed);
     }
 
-    /// All records were replayed; sessions begin anew from this time on, in milliseconds since 1970.
+    /// All records were replayed; sessions begin again from this time on, in milliseconds since 1970.
     fn loaded(&mut self, now_ms: i64) {
         let _ = now_ms;
     }
@@ -324,7 +324,7 @@ fn partition_of(key: &str, count: usize) -> i32 {
     (hash & i32::MAX) % (count.max(1) as i32)
 }
 
-/// The machine of a shard, replayed anew when the partition has another leader than before.
+/// The machine of a shard, replayed again when the partition has another leader than before.
 fn load<'a, M: Machine>(
     guard: &'a mut Option<Loaded<M>>,
     state: &State,

@@ -23,7 +23,7 @@ fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
     if context.version >= 3 && !named {
         return ErrorCode::INVALID_REQUEST;
     }
-    // A client that says whom it means to reach is told when it reached somebody else.
+    // A client that names the node it wants gets an error from another node.
     match (&request.cluster_id, request.node_id) {
         (None, -1) => ErrorCode::NONE,
         (Some(cluster), node) if node != -1 => {

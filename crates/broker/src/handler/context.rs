@@ -20,7 +20,7 @@ impl Client {
     }
 }
 
-/// Who asks whom, and how. A clone is cheap, for handlers that wait.
+/// The client, the node and the form of a request. A clone is cheap, for handlers that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) state: Arc<State>,

@@ -99,7 +99,7 @@ mod tests {
         create(&state, "a", 1);
         let request =
             DeleteTopicsRequest { topic_names: vec!["a".into(), "a".into(), "b".into()], ..Default::default() };
-        // As Kafka 4.4 answers version 3.
+        // As Kafka 4.4 responds to version 3.
         let codes: Vec<_> = handle(&state, request, 0).responses.iter().map(|result| result.error_code).collect();
         assert_eq!(codes, [ErrorCode::INVALID_REQUEST, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION]);
         assert!(state.topic(TopicRef::Name("a")).is_some());

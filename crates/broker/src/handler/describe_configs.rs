@@ -64,7 +64,7 @@ fn entries(
     cost: &mut Cost,
 ) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
     let state = &*context.state;
-    // Kafka answers a resource as often as it is listed, so a small request could ask for gigabytes.
+    // Kafka describes a resource as often as it is listed, so a small request could ask for gigabytes.
     let mut take = || {
         let message = "The request lists more resources than one response can hold.";
         if cost.entries(SETTINGS.len()) { Ok(()) } else { Err(Refusal::new(ErrorCode::INVALID_REQUEST, message)) }

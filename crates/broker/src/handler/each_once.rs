@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// As Kafka 4.4 answers a Fetch of version 11 with the same lists.
+    /// As Kafka 4.4 responds to a Fetch of version 11 with the same lists.
     #[test]
     fn the_last_entry_counts_at_the_place_of_the_first() {
         let once = |topics: &[(&'static str, &[(i32, i32)])]| {

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_partition_that_is_listed_twice_is_one_error() {
-        // As Kafka 4.4 answers version 5.
+        // As Kafka 4.4 responds to version 5.
         let state = filled();
         let ask = |lists: &[(&str, &[i32])]| {
             let partition = |partition_index: &i32| ListOffsetsPartition {

@@ -37,7 +37,7 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         topics.iter().map(|topic| describe(state, topic)).collect()
     } else {
         let create = version < 4 || request.allow_auto_topic_creation;
-        // A topic that is listed twice is answered once.
+        // A topic that is listed twice is in the response once.
         let mut seen = HashSet::new();
         let listed = request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
         listed.map(|topic| look_up(state, topic, version, create)).collect()
@@ -200,7 +200,7 @@ mod tests {
             ..named("a")
         };
         let full = handle(&state, request, 9);
-        // As Kafka without an authorizer answers.
+        // As in responses of Kafka without an authorizer.
         assert_eq!((full.cluster_authorized_operations, full.topics[0].topic_authorized_operations), (8096, 3576));
     }
 

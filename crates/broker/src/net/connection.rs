@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// The next request that is here as a whole. What the machine answered by itself is sent, even when the connection
+    /// The next request that is here as a whole. What the machine responded by itself is sent, even when the connection
     /// ends then.
     async fn next_request(&mut self) -> Result<Option<IncomingRequest>, Ended> {
         let next = self.machine.poll();

@@ -30,7 +30,7 @@ impl Leadership {
     /// Checks the leader epoch that a client knows (KIP-320). -1 says that it knows none.
     ///
     /// # Errors
-    /// The client is behind, or ahead of this partition.
+    /// The client has an older or newer epoch than this partition.
     pub(crate) fn check_epoch(&self, current_leader_epoch: i32) -> Result<(), ErrorCode> {
         match current_leader_epoch {
             -1 => Ok(()),

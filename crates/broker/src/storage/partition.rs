@@ -179,7 +179,7 @@ impl Partition {
         look(&lock(&self.inner).log)
     }
 
-    /// Looks at everything, or changes it. Whoever changes what readers see calls [`wake`](Self::wake) afterwards.
+    /// Looks at everything, or changes it. Code that changes what readers see calls [`wake`](Self::wake) afterwards.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut lock(&self.inner))
     }

@@ -83,7 +83,7 @@ impl Producers {
     }
 }
 
-/// Sequence numbers go on with 0 behind the greatest.
+/// After the greatest sequence number comes 0.
 fn next(sequence: i32) -> i32 {
     sequence.checked_add(1).unwrap_or(0)
 }

@@ -185,7 +185,7 @@ fn acks_0_has_no_answer_and_its_error_closes() {
     let topic = ("letters", client.create("letters", &[]));
     let batch = encode(&[Record::from_value("x")], Codec::None).unwrap();
     client.send(&produce(topic, batch, 0), 9);
-    // The next answer is that of the next request.
+    // The next response is that of the next request.
     assert_eq!(records(&client.fetch(topic, 0, 12)).len(), 1);
     client.send(&produce(topic, Bytes::from_static(b"not a batch"), 0), 9);
     assert!(client.read().is_none());

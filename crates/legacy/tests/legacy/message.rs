@@ -32,7 +32,7 @@ fn damaged_messages_decode_as_in_kafka_python() {
         match Message::decode(bytes(&case["hex"])) {
             Ok(message) => {
                 assert_message(&message, &case["decoded"]);
-                // Anew, with the right checksum and without what stood behind the value.
+                // Again, with the right checksum and without what came after the value.
                 assert_eq!(message.encode().unwrap(), bytes(&case["encoded"]), "{case}");
             }
             Err(error) => {

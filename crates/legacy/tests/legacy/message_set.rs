@@ -62,7 +62,7 @@ fn as_many_bytes_are_read_as_were_asked_for() {
 }
 
 /// Differs on purpose: kafka-python falls over some, and takes the others for partial messages, which hides what is
-/// behind them.
+/// after them.
 #[test]
 fn whole_entries_that_cannot_be_read_are_errors() {
     for case in cases("odd") {

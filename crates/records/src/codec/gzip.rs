@@ -81,7 +81,7 @@ fn header(data: &[u8]) -> Result<usize, &'static str> {
     Ok(pos)
 }
 
-/// One member behind its header; gives the size of it with its trailer.
+/// One member after its header; gives the size of it with its trailer.
 fn member(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Result<usize> {
     let start = out.len();
     let mut inflate = flate2::Decompress::new(false);

@@ -122,7 +122,7 @@ pub(super) fn decompress(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Re
             return Ok(());
         }
         if how.mode == Mode::Strict {
-            return Err(Error::malformed(pos, "another lz4 frame behind the first, which Kafka would lose"));
+            return Err(Error::malformed(pos, "another lz4 frame after the first, which Kafka would lose"));
         }
     }
 }

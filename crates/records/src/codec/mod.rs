@@ -1,4 +1,4 @@
-//! The four codecs behind one face, each with the quirks of Kafka's own reader.
+//! One interface for the four codecs, each with the quirks of Kafka's own reader.
 
 #[cfg(feature = "gzip")]
 mod gzip;

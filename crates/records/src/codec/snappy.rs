@@ -1,4 +1,4 @@
-//! Snappy as Kafka has it: blocks behind lengths as xerial's snappy-java writes them, or one raw block.
+//! Snappy as Kafka has it: blocks after lengths as xerial's snappy-java writes them, or one raw block.
 
 use milena_wire::counted;
 use snap::raw::{Decoder, Encoder, decompress_len, max_compress_len};
@@ -43,7 +43,7 @@ pub(super) fn decompress(data: &[u8], out: &mut Vec<u8>, how: &Decompress) -> Re
     // Up to three bytes at the end are too few for a length and go unread.
     while let Some(length) = data[pos..].first_chunk::<4>() {
         if length[..] == MAGIC[..4] {
-            // Another stream behind the first; one that only begins like it ends the data.
+            // Another stream after the first; one that only begins like it ends the data.
             match data.get(pos..pos + HEADER) {
                 Some(header) if header.starts_with(&MAGIC) => pos += HEADER,
                 Some(_) => return Ok(()),

@@ -57,7 +57,7 @@ impl Batch {
         match batches.next() {
             Some(Ok(_)) if batches.position() < total => Err(Error::malformed(
                 batches.position(),
-                format!("{} behind the batch", counted(total - batches.position(), "byte")),
+                format!("{} after the batch", counted(total - batches.position(), "byte")),
             )),
             Some(batch) => batch,
             None => Err(Error::malformed(0, format!("batch cut off after {}", counted(total, "byte")))),
@@ -126,7 +126,7 @@ impl Batch {
         if self.is_v2() { i32_at(&self.bytes, v2::LAST_OFFSET_DELTA) } else { 0 }
     }
 
-    /// The offset to go on from behind this batch.
+    /// The offset to continue with after this batch.
     #[inline]
     pub fn next_offset(&self) -> i64 {
         self.last_offset().wrapping_add(1)

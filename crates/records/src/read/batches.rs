@@ -6,7 +6,7 @@ use crate::layout::{LOG_OVERHEAD, MAGIC, SIZE, i32_at, i64_at, legacy, v2};
 use crate::options::ReadOptions;
 use crate::read::batch::Batch;
 
-/// The end of the input that is too short to be an entry: normal in what a broker answers, which cuts at a size.
+/// The end of the input that is too short to be an entry: normal in responses of a broker, which cuts at a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Partial {
@@ -22,7 +22,7 @@ pub struct Partial {
 /// Only the header is looked at here; nothing is copied, decompressed or checked against its checksum until the records
 /// of a batch are asked for. Batches share the memory of the input.
 ///
-/// A batch that cannot be opened is an error in its place, and the walk goes on behind it. An entry whose size or magic
+/// A batch that cannot be opened is an error in its place, and the walk continues after it. An entry whose size or magic
 /// makes no sense ([`ErrorKind::Framing`]) ends the walk.
 ///
 /// ```
@@ -71,7 +71,7 @@ impl Batches {
         self.pos
     }
 
-    /// Goes on at another byte, also when the walk has ended: behind an entry whose size makes no sense, for someone who
+    /// Goes on at another byte, also when the walk has ended: after an entry with an invalid size, for someone who
     /// knows where the next one begins. What was skipped counts as one entry.
     pub fn skip_to(&mut self, position: usize) {
         self.pos = position.min(self.buf.len());

@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes behind their length; any length below 0 is null, as in Kafka.
+    /// Bytes after their length; any length below 0 is null, as in Kafka.
     #[inline(always)]
     pub(crate) fn nullable(&mut self, field: &'static str) -> Result<Option<&'a [u8]>> {
         let at = self.pos;

@@ -31,7 +31,7 @@ fn parts(source: &Bytes, at: usize, total: usize) -> Result<[Option<&[u8]>; 2]> 
         pos += part.len();
         Ok(Some(part))
     };
-    // Bytes behind the value are none of our business, nor of Kafka's.
+    // Bytes after the value are none of our business, nor of Kafka's.
     Ok([part("key")?, part("value")?])
 }
 

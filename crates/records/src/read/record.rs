@@ -27,7 +27,7 @@ impl Base {
         }
     }
 
-    /// Reads the record at `pos`, and moves `pos` behind it.
+    /// Reads the record at `pos`, and moves `pos` after it.
     #[inline]
     pub(super) fn record<'a>(&self, source: &'a Bytes, pos: &mut usize) -> Result<RecordRef<'a>> {
         let mut cursor = Cursor { bytes: source, pos: *pos };

@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
                     return self.end(batch, progress);
                 }
                 let read = base.record(&payload.data, &mut progress.pos);
-                // Kafka holds the last record back too when there is more behind it.
+                // Kafka holds the last record back too when there is more after it.
                 let last = progress.index + 1 == count;
                 if last && read.is_ok() && progress.pos < payload.data.len() && batch.options.mode == Mode::Strict {
                     Err(trailing(progress.pos, payload))
@@ -87,7 +87,7 @@ impl<'a> Source<'a> {
     fn fail(&self, batch: &Batch, progress: &mut Progress, error: Error) -> Error {
         progress.done = true;
         let payload = self.payload();
-        // The reason that there are too few bytes is the better answer.
+        // The reason that there are too few bytes is the better error.
         match &payload.fault {
             Some(fault) => fault.clone(),
             None => batch.locate(payload, error, progress.index),
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
 
 #[cold]
 fn trailing(pos: usize, payload: &Payload) -> Error {
-    Error::malformed(pos, format!("{} behind the last record", counted(payload.data.len() - pos, "byte")))
+    Error::malformed(pos, format!("{} after the last record", counted(payload.data.len() - pos, "byte")))
 }
 
 #[cold]

@@ -122,7 +122,7 @@ impl BatchBuilder {
         Ok(builder)
     }
 
-    /// Offset of the first record. To be set before the first record; a broker sets it anew.
+    /// Offset of the first record. To be set before the first record; a broker sets it again.
     #[must_use]
     pub fn base_offset(mut self, offset: i64) -> Self {
         self.base_offset = offset;

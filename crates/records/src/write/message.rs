@@ -2,7 +2,7 @@ use crate::error::{Error, Result};
 use crate::layout::{LOG_OVERHEAD, MAGIC, legacy, put_u32};
 use crate::read::batch::crc_of;
 
-/// One message of magic 0 or 1 with all of its fields to choose, attributes included: for tests, and for whoever speaks
+/// One message of magic 0 or 1 with all of its fields to choose, attributes included: for tests, and for code that speaks
 /// to brokers before 0.11 message by message. [`MessageSetBuilder`](crate::MessageSetBuilder) fills them in for itself.
 ///
 /// ```

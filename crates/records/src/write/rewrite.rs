@@ -127,7 +127,7 @@ impl<'a> BatchMut<'a> {
         }
     }
 
-    /// Computes the checksum anew, for whoever changed the bytes in other ways.
+    /// Computes the checksum again, after the bytes were changed in other ways.
     pub fn update_crc(&mut self) {
         let crc = crc_of(self.entry);
         put_u32(self.entry, if self.magic() == 2 { v2::CRC } else { legacy::CRC }, crc);

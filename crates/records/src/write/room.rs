@@ -1,6 +1,6 @@
 use milena_wire::varint;
 
-/// What a batch is built in: a buffer whose first `used` bytes count. What is behind them is room to write to without a
+/// What a batch is built in: a buffer whose first `used` bytes count. What is after them is room to write to without a
 /// look at the capacity for every byte; it may hold anything.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
@@ -58,7 +58,7 @@ impl Room {
         self.buf.resize(self.used + size.max(step) + SLACK, 0);
     }
 
-    /// Forgets what is behind the first `used` bytes, and keeps the memory.
+    /// Forgets what is after the first `used` bytes, and keeps the memory.
     pub(super) fn truncate(&mut self, used: usize) {
         self.used = self.used.min(used);
     }
@@ -117,7 +117,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     #[inline(always)]
     pub(super) fn part(&mut self, part: Part<'_>) {
         self.number(part.length);

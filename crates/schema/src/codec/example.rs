@@ -41,7 +41,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("topic*", "letters"),
     ("*ourceTopicRegex", "let.*"),
     ("*ourceTopics", "letters"),
-    ("*inkTopic*", "answers"),
+    ("*inkTopic*", "responses"),
     ("*egularExpression", "let.*"),
     ("*Regex", "let.*"),
     ("*Filter", "letters"),
@@ -208,7 +208,7 @@ impl<'a> Exampler<'a> {
             _ => true,
         };
         match (field.default.clone(), field.entity) {
-            // Who follows whom and what an operator may do is mostly left at its default.
+            // Links between entries and rights of operators are mostly at their defaults.
             (FieldDefault::Number(number), _) if name.ends_with("Operations") || name == "replicaId" => number,
             (_, Some(Entity::BrokerId)) => 1,
             _ => find(NUMBERS, name).filter(fits).unwrap_or(1),

@@ -34,7 +34,7 @@ pub const UNKNOWN_TAGGED_FIELDS: &str = "_unknownTaggedFields";
 
 /// What decoding may cost when the result is JSON: 160 bytes of memory per byte of input.
 ///
-/// A JSON value takes some 70 bytes and a member of an object twice that, while the field behind it may take one byte
+/// A JSON value takes some 70 bytes and a member of an object twice that, while the field after it may take one byte
 /// on the wire. The figure is chosen so that no array of any message is ever refused whose bytes are really there; what
 /// it does refuse, before anything is reserved, are counts that claim more than the input can hold.
 pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 160, memory_floor: 64 * 1024 };
@@ -62,7 +62,7 @@ pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 160, memory_floor: 64 
 pub struct Decoded {
     /// The message.
     pub json: Value,
-    /// Bytes behind the message, which Kafka does not mind.
+    /// Bytes after the message, which Kafka does not mind.
     pub leftover: usize,
 }
 
@@ -90,7 +90,7 @@ impl MessageSpec {
         Ok(Decoded { json, leftover: reader.remaining() })
     }
 
-    /// Reads a message of that version where `reader` stands: for a header with its body behind, or for limits of
+    /// Reads a message of that version at the position of `reader`: for a header with its body after it, or for limits of
     /// one's own. The default limits of a reader are those of typed messages and may be too tight for JSON.
     ///
     /// # Errors
@@ -128,8 +128,8 @@ impl MessageSpec {
         Ok(reader.remaining())
     }
 
-    /// Writes the JSON of [`MessageSpec::decode`] as text behind what `out` holds, in a small part of the time that it takes
-    /// to build and print values. Gives the count of bytes behind the message.
+    /// Writes the JSON of [`MessageSpec::decode`] as text after what `out` holds, in a small part of the time that it takes
+    /// to build and print values. Gives the count of bytes after the message.
     ///
     /// ```
     /// use milena_schema::Spec;
@@ -185,7 +185,7 @@ impl MessageSpec {
         Ok(writer.into_bytes())
     }
 
-    /// Writes behind what `writer` already holds: for a body behind its header.
+    /// Writes after what `writer` already holds: for a body after its header.
     ///
     /// # Errors
     /// As [`MessageSpec::encode`]; what was written before the error stays.

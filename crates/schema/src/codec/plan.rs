@@ -1,4 +1,4 @@
-//! How a version of a message is read, with all questions of versions answered beforehand.
+//! How a version of a message is read, with all questions of versions decided beforehand.
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -34,7 +34,7 @@ fn a_layout_reads_as_a_tree() {
     let layout = message("HeartbeatRequest").layout(4).unwrap();
     let expected = "HeartbeatRequest version 4 of 0-4, flexible\n  \
         GroupId          string   entity groupId\n  \
-        GenerationId     int32  // From the last JoinGroup answer.\n  \
+        GenerationId     int32  // From the last JoinGroup response.\n  \
         MemberId         string\n  \
         GroupInstanceId  string?  default null  // Static membership id (KIP-345); null = dynamic member.\n";
     assert_eq!(layout.to_string(), expected);
