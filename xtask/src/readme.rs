@@ -79,7 +79,7 @@ impl Drop for Servers {
 }
 
 fn free_port(_: &str) -> String {
-    // The tap takes the next free ones above for the brokers behind it.
+    // The tap takes the next free ones above for its brokers.
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map(|address| address.port());
     port.map_or_else(|_| "0".to_owned(), |port| port.to_string())

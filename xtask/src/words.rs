@@ -45,7 +45,18 @@ const NAMES: &[(&str, &str)] = &[("fuzz/examples/seeds.rs", "answer")];
 const EXEMPT: &[&str] = &["xtask/src/words.rs", "fuzz/seeds/", "conformance/vectors/", "conformance/traffic/"];
 
 /// Files whose prose is not rewritten yet. Take a line out when it is.
-const NOT_YET_CLEAN: &[&str] = &[];
+const NOT_YET_CLEAN: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "README.md",
+    "crates/broker/src/group/",
+    "crates/cli/src/",
+    "crates/cli/tests/",
+    "crates/client/",
+    "crates/inspect/",
+    "crates/storage/",
+    "crates/tap/",
+];
 
 /// Which of the words a file has, with line numbers.
 pub(crate) fn found(path: &str, text: &str) -> Vec<String> {
@@ -55,6 +66,9 @@ pub(crate) fn found(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in prose(path, text) {
         let mut line = line.to_lowercase();
+        if path.ends_with(".rs") {
+            line = without_captures(&line);
+        }
         let names = NAMES.iter().filter(|(file, _)| *file == path).map(|(_, name)| name);
         RIGHT.iter().chain(names).for_each(|right| line = line.replace(right, ""));
         for (word, instead) in WORDS.iter().filter(|(word, _)| has(&line, word)) {
@@ -62,6 +76,18 @@ pub(crate) fn found(path: &str, text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A line without the names of variables that a format captures: `{name}` and `{name:?}`.
+fn without_captures(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let name = after.split_once('}').map_or("", |(name, _)| name);
+        rest = if name.contains(' ') { after } else { &after[name.len()..] };
+    }
+    out + rest
 }
 
 /// Whether a line has a word or phrase as a whole.
@@ -184,6 +210,10 @@ mod tests {
             ["a.rs:1: `answer`", "a.rs:3: `answer`", "a.rs:5: `whom`", "a.rs:6: `behind`", "a.rs:9: `told`"]
         );
         assert_eq!(words("a.md", "In silence.\n"), ["a.md:1: `in silence`; use: silently"]);
+        assert_eq!(
+            words("a.rs", "panic!(\"{answer} and {told:?} and { whom }\");\n"),
+            ["a.rs:1: `whom`; use: which client, who"]
+        );
         assert_eq!(words("a.kafka", "  answer int8 0+ // told\n").len(), 1);
     }
 
