@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use milena_fault::{Injection, Level, Request, level, respond};
+use milena_fault::{FaultedRequest, Injection, Level, level, respond};
 use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{MessageSpec, Spec};
 use milena_wire::Bytes;
@@ -151,7 +151,7 @@ pub fn refusal_outcome(refusal: &Refusal) -> Result<RefusalOutcome, Error> {
         let decoded = response.decode(bytes.clone(), if oldest { 0 } else { version });
         decoded.map(|decoded| decoded.json).map_err(|error| Error::new(&response.name, error))
     };
-    let request = Request { api, version, correlation_id: 7, body: refusal.request.clone() };
+    let request = FaultedRequest { api, version, correlation_id: 7, body: refusal.request.clone() };
     let ours = match respond(&request, code, None) {
         Injection::Response(frame) => frame,
         Injection::Patch(_) => return Ok(RefusalOutcome::OfElements),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use milena_conformance::{REFUSAL_DIFFERENCES, Refusal, RefusalOutcome, read_refusals, refusal_outcome};
-use milena_fault::{Injection, Level, Request, level, respond};
+use milena_fault::{FaultedRequest, Injection, Level, level, respond};
 use milena_messages::ApiKey;
 use milena_schema::Spec;
 use serde_json::json;
@@ -69,7 +69,8 @@ fn a_partition_of_a_fetch_fails_as_kafka_lets_it_fail() {
             continue;
         }
         let body = request.encode(&json, version).unwrap();
-        let Injection::Response(frame) = respond(&Request { api, version, correlation_id: 7, body }, code, None) else {
+        let Injection::Response(frame) = respond(&FaultedRequest { api, version, correlation_id: 7, body }, code, None)
+        else {
             panic!("{code}");
         };
         let theirs = response.decode(refusal.response.clone().unwrap(), version).unwrap().json;

@@ -1,6 +1,6 @@
 use std::io::{self, Read};
 
-use milena_inspect::capture::{Capture, CaptureOptions, Event};
+use milena_inspect::capture::{Capture, CaptureOptions, CaptureEvent};
 
 /// A capture, read at once and byte by byte, with room for little: what comes out is the same, adds up, and every exchange
 /// can be shown.
@@ -31,7 +31,7 @@ fn events(input: impl Read, options: CaptureOptions) -> Vec<String> {
     let mut seen = Vec::new();
     for event in capture.by_ref() {
         match &event {
-            Ok(Event::Exchange(captured)) => {
+            Ok(CaptureEvent::Exchange(captured)) => {
                 let exchange = &captured.exchange;
                 for frame in exchange.request.iter().chain(&exchange.response) {
                     frames += 1;
@@ -44,7 +44,7 @@ fn events(input: impl Read, options: CaptureOptions) -> Vec<String> {
                 serde_json::from_slice::<serde_json::Value>(&json).expect("JSON of an exchange is JSON");
                 seen.push(String::from_utf8(json).expect("JSON is text"));
             }
-            Ok(Event::Closed(connection)) => told += connection.frames,
+            Ok(CaptureEvent::Closed(connection)) => told += connection.frames,
             _ => {}
         }
         seen.push(format!("{event:?}"));

@@ -6,7 +6,7 @@ use milena_inspect::blob::{self, Kind};
 use milena_inspect::conversation::{Bounds, Conversation, Direction, Exchange, FactReader};
 use milena_inspect::stream::{Assume, Reading, read};
 use milena_inspect::text::{Form, parse};
-use milena_inspect::topic::{self, Content};
+use milena_inspect::topic::{self, RecordContent};
 use milena_inspect::trace;
 
 /// Text that stands for bytes: what comes out as hex comes out of that again.
@@ -105,9 +105,9 @@ pub fn inspect_topic(data: &[u8]) {
         record.to_json();
         for (content, bytes) in [(&record.key, key), (&record.value, value)] {
             match content {
-                Content::Null => assert!(bytes.is_none()),
-                Content::Raw { bytes: raw, why } => assert!(Some(&raw[..]) == bytes && !why.is_empty()),
-                Content::Read { part, .. } => assert!(bytes.is_some_and(|bytes| part.base <= bytes.len())),
+                RecordContent::Null => assert!(bytes.is_none()),
+                RecordContent::Raw { bytes: raw, why } => assert!(Some(&raw[..]) == bytes && !why.is_empty()),
+                RecordContent::Read { part, .. } => assert!(bytes.is_some_and(|bytes| part.base <= bytes.len())),
             }
         }
         assert_eq!(record.is_deletion(), key.is_some() && value.is_none());

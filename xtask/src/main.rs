@@ -4,6 +4,7 @@ mod check;
 mod ci;
 mod generate;
 mod layers;
+mod names;
 mod no_c;
 mod package;
 mod process;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::package;
 use crate::process::output;
-use crate::words;
+use crate::{names, package, words};
 
 /// A file by hand that is longer is a reason to cut it.
 const MAX_LINES: usize = 600;
@@ -20,12 +19,17 @@ const SEEDS: [&str; 2] = ["examples/data/", "fuzz/seeds/"];
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = tracked(root)?;
     let mut found = Vec::new();
+    let mut sources = Vec::new();
     for path in &files {
         // What git tracks can be gone from the folder, and a folder's link has no text.
         if let Ok(text) = fs::read_to_string(root.join(path)) {
             found.extend(untidy(&path.to_string_lossy().replace('\\', "/"), &text));
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push((path.clone(), text));
+            }
         }
     }
+    found.extend(names::shared(&sources));
     found.extend(package::untidy(root, &files)?);
     if !found.is_empty() {
         return Err(found.join("\n       ").into());

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use crate::cluster::running::Cluster;
+use crate::cluster::running::BrokerCluster;
 use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
 use crate::net::received::ReceivedRequest;
@@ -20,7 +20,7 @@ use crate::net::received::ReceivedRequest;
 /// ```
 #[derive(Debug)]
 pub struct Broker {
-    cluster: Cluster,
+    cluster: BrokerCluster,
     address: SocketAddr,
     node_id: i32,
 }
@@ -33,7 +33,7 @@ impl Broker {
     pub async fn start(config: BrokerConfig) -> Result<Self, BrokerError> {
         let node_id = config.node_id;
         let (host, port) = (config.host.clone(), config.port);
-        let cluster = Cluster::start(ClusterConfig { nodes: 1, racks: Vec::new(), broker: config }).await?;
+        let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, racks: Vec::new(), broker: config }).await?;
         // The one node of a cluster that has just started is up.
         let gone = || BrokerError::Listen { host, port, source: std::io::ErrorKind::NotConnected.into() };
         let address = cluster.address(node_id).ok_or_else(gone)?;

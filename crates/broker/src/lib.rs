@@ -13,7 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Broker`] is a cluster of one node; [`Cluster`] has as many as you like, which come and go while clients work. They
+//! [`Broker`] is a cluster of one node; [`BrokerCluster`] has as many as you like, which come and go while clients work. They
 //! serve these APIs, at all versions that
 //! ApiVersions lists:
 //!
@@ -72,7 +72,7 @@ mod refusal;
 mod storage;
 
 pub use broker::Broker;
-pub use cluster::running::Cluster;
+pub use cluster::running::BrokerCluster;
 pub use config::{BrokerConfig, ClusterConfig};
 pub use error::BrokerError;
 pub use net::received::ReceivedRequest;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use milena_inspect::record::{first_offset, push_batch, push_record};
 use milena_records::{Batch, Batches, Partial, ReadOptions};
-use milena_storage::{Content, Fault, LogEntry};
+use milena_storage::{Fault, LogContent, LogEntry};
 use milena_wire::{Error as WireError, ErrorKind};
 use serde_json::{Value, json};
 
@@ -30,11 +30,11 @@ impl Entry {
     /// A part of a log; `None` for what is no damage.
     pub(crate) fn of_log(index: usize, entry: LogEntry) -> Option<Self> {
         let (batch, refused) = match entry.content {
-            Content::Batch { batch, .. } => {
+            LogContent::Batch { batch, .. } => {
                 let refused = batch.check_crc().err();
                 (Some(batch), refused.map(|error| Fault::of_batch(&error, entry.range.clone())))
             }
-            Content::Damaged(fault) => (None, Some(fault)),
+            LogContent::Damaged(fault) => (None, Some(fault)),
             _ => return None,
         };
         Some(Self { index, range: entry.range, head: entry.head, batch, refused })

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use milena_messages::{ApiKey, ErrorCode};
-use milena_schema::{Content, Entity, Note};
+use milena_schema::{Entity, Note, NoteContent};
 use serde_json::Value;
 
 use crate::output::{fit, hex, line_width, size};
@@ -11,10 +11,10 @@ use crate::output::{fit, hex, line_width, size};
 /// What a field holds, by name where its number has one.
 pub(crate) fn value(note: &Note) -> String {
     let value = match &note.content {
-        Content::Array(1) => return "1 element".to_owned(),
-        Content::Array(count) => return format!("{count} elements"),
-        Content::Struct | Content::Failed => return String::new(),
-        Content::Value(value) => value,
+        NoteContent::Array(1) => return "1 element".to_owned(),
+        NoteContent::Array(count) => return format!("{count} elements"),
+        NoteContent::Struct | NoteContent::Failed => return String::new(),
+        NoteContent::Value(value) => value,
     };
     let named = value.as_i64().and_then(|number| i16::try_from(number).ok()).and_then(|number| match note.entity? {
         Entity::ErrorCode => ErrorCode(number).name(),

@@ -7,11 +7,11 @@
 //!
 //! ```
 //! use bytes::Bytes;
-//! use milena_fault::{Injection, Request, respond};
+//! use milena_fault::{Injection, FaultedRequest, respond};
 //! use milena_messages::{ApiKey, ErrorCode, HeartbeatRequest, Message as _};
 //!
 //! let body = HeartbeatRequest { group_id: "readers".into(), ..Default::default() }.to_bytes(1).unwrap();
-//! let request = Request { api: ApiKey::HEARTBEAT, version: 1, correlation_id: 7, body };
+//! let request = FaultedRequest { api: ApiKey::HEARTBEAT, version: 1, correlation_id: 7, body };
 //! let Injection::Response(frame) = respond(&request, ErrorCode::REBALANCE_IN_PROGRESS, None) else { panic!() };
 //! // Correlation id, throttle time, code.
 //! assert_eq!(frame, Bytes::from_static(b"\0\0\0\x07\0\0\0\0\0\x1b"));
@@ -19,7 +19,7 @@
 //!
 //! | item | what |
 //! |---|---|
-//! | [`respond`], [`Request`], [`Injection`] | the error response to a request |
+//! | [`respond`], [`FaultedRequest`], [`Injection`] | the error response to a request |
 //! | [`Patch`] | an error put into the response that a broker gave |
 //! | [`Sessions`], [`Members`], [`Opening`] | which partitions a fetch session or share session has (KIP-227, KIP-932) |
 //! | [`level`], [`Level`], [`has_place`] | where a code stands |
@@ -35,5 +35,5 @@ mod value;
 
 pub use level::{Level, level};
 pub use patch::{Patch, Patched};
-pub use respond::{Injection, Request, has_place, respond};
+pub use respond::{FaultedRequest, Injection, has_place, respond};
 pub use session::{Members, Opening, Sessions};

@@ -7,7 +7,7 @@ use milena_wire::varint;
 use serde_json::{Value, json};
 
 use crate::level::{Level, level};
-use crate::respond::{Request, code_of, fields, has_code, message};
+use crate::respond::{FaultedRequest, code_of, fields, has_code, message};
 
 /// How to turn the broker's response into one that reports an error.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ pub enum Patched {
 }
 
 impl Patch {
-    pub(crate) fn new(request: &Request, code: ErrorCode, change: Change) -> Self {
-        let Request { api, version, .. } = *request;
+    pub(crate) fn new(request: &FaultedRequest, code: ErrorCode, change: Change) -> Self {
+        let FaultedRequest { api, version, .. } = *request;
         let body = match change {
             Change::Fetch(_) => at_once(request),
             Change::Elements => None,
@@ -133,7 +133,7 @@ impl Patch {
 }
 
 /// The body of a Fetch with a longest wait of 0. The field stands at the start, after the replica id up to version 14.
-fn at_once(request: &Request) -> Option<Bytes> {
+fn at_once(request: &FaultedRequest) -> Option<Bytes> {
     let at = if request.version < 15 { 4 } else { 0 };
     let mut body = request.body.to_vec();
     body.get_mut(at..at + 4)?.fill(0);

@@ -10,7 +10,7 @@ use crate::session::Members;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct FaultedRequest {
     /// The API.
     pub api: ApiKey,
     /// Its version.
@@ -32,7 +32,7 @@ pub enum Injection {
     NoPlace,
 }
 
-impl Request {
+impl FaultedRequest {
     /// The body as JSON; `None` when it is not what the protocol says.
     pub(crate) fn json(&self) -> Option<Value> {
         message(self.api, "Request")?.decode(self.body.clone(), self.version).ok().map(|decoded| decoded.json)
@@ -43,12 +43,12 @@ impl Request {
 ///
 /// `session` has the partitions of the fetch session or share session that the request belongs to, when it belongs to one:
 /// [`Sessions`](crate::Sessions) gives them. Without it a Fetch that names no partitions fails for none.
-pub fn respond(request: &Request, code: ErrorCode, session: Option<&Members>) -> Injection {
+pub fn respond(request: &FaultedRequest, code: ErrorCode, session: Option<&Members>) -> Injection {
     build(request, code, session).unwrap_or(Injection::NoPlace)
 }
 
-fn build(request: &Request, code: ErrorCode, session: Option<&Members>) -> Option<Injection> {
-    let Request { api, version, .. } = *request;
+fn build(request: &FaultedRequest, code: ErrorCode, session: Option<&Members>) -> Option<Injection> {
+    let FaultedRequest { api, version, .. } = *request;
     if !has_place(api, version, code) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use milena_messages::ApiKey;
 use serde_json::{Value, json};
 
-use crate::respond::Request;
+use crate::respond::FaultedRequest;
 
 /// Sessions that are remembered. A broker keeps 1,000 of its own accord.
 const MAX_SESSIONS: usize = 2_000;
@@ -101,7 +101,7 @@ impl Sessions {
 
     /// The partitions that a request is about, those of its session included. `None` when it belongs to no session that is
     /// known here: then it names all that it is about.
-    pub fn members(&self, request: &Request) -> Option<Members> {
+    pub fn members(&self, request: &FaultedRequest) -> Option<Members> {
         let json = request.json()?;
         let (key, epoch) = session(request.api, &json)?;
         let mut members = match (epoch, request.api) {
@@ -113,7 +113,7 @@ impl Sessions {
     }
 
     /// Notes a request that goes on to the broker. What it gives goes to [`Sessions::response`].
-    pub fn request(&mut self, request: &Request) -> Option<Opening> {
+    pub fn request(&mut self, request: &FaultedRequest) -> Option<Opening> {
         if !Self::is_about(request.api) {
             return None;
         }

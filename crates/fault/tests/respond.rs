@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use milena_fault::{Injection, Level, Patched, Request, has_place, level, respond};
+use milena_fault::{FaultedRequest, Injection, Level, Patched, has_place, level, respond};
 use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{MessageSpec, Spec};
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ fn message(api: ApiKey, kind: &str) -> &'static MessageSpec {
     Spec::kafka().message(&format!("{}{kind}", api.name().unwrap())).unwrap()
 }
 
-fn request(api: ApiKey, version: i16, json: &Value) -> Request {
+fn request(api: ApiKey, version: i16, json: &Value) -> FaultedRequest {
     let body = message(api, "Request").encode(json, version).unwrap();
-    Request { api, version, correlation_id: 7, body }
+    FaultedRequest { api, version, correlation_id: 7, body }
 }
 
 /// The response as JSON, with its header read.
@@ -321,8 +321,9 @@ fn every_response_with_a_field_for_a_code_can_be_made() {
 
 #[test]
 fn a_request_that_cannot_be_read_gets_no_error() {
-    let request = Request { api: ApiKey::FETCH, version: 12, correlation_id: 7, body: Bytes::from_static(b"\0\0") };
+    let request =
+        FaultedRequest { api: ApiKey::FETCH, version: 12, correlation_id: 7, body: Bytes::from_static(b"\0\0") };
     assert!(matches!(respond(&request, ErrorCode(6), None), Injection::NoPlace));
-    let request = Request { api: ApiKey(10_000), version: 2, correlation_id: 7, body: Bytes::new() };
+    let request = FaultedRequest { api: ApiKey(10_000), version: 2, correlation_id: 7, body: Bytes::new() };
     assert!(matches!(respond(&request, ErrorCode(6), None), Injection::NoPlace));
 }

@@ -2,18 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use milena_fault::{Injection, Patched, Request, Sessions, respond};
+use milena_fault::{FaultedRequest, Injection, Patched, Sessions, respond};
 use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::Spec;
 use serde_json::{Value, json};
 
-fn request(api: ApiKey, version: i16, json: &Value) -> Request {
+fn request(api: ApiKey, version: i16, json: &Value) -> FaultedRequest {
     let message = Spec::kafka().message(&format!("{}Request", api.name().unwrap())).unwrap();
-    Request { api, version, correlation_id: 7, body: message.encode(json, version).unwrap() }
+    FaultedRequest { api, version, correlation_id: 7, body: message.encode(json, version).unwrap() }
 }
 
 /// A Fetch of version 11 in a session: the partitions it adds and those it drops.
-fn fetch(id: i32, epoch: i32, adds: &[(&str, i32)], drops: &[(&str, i32)]) -> Request {
+fn fetch(id: i32, epoch: i32, adds: &[(&str, i32)], drops: &[(&str, i32)]) -> FaultedRequest {
     let topics: Vec<_> =
         adds.iter().map(|(topic, index)| json!({ "topic": topic, "partitions": [{ "partition": index }] })).collect();
     let forgotten: Vec<_> =
@@ -23,7 +23,7 @@ fn fetch(id: i32, epoch: i32, adds: &[(&str, i32)], drops: &[(&str, i32)]) -> Re
 }
 
 /// The partitions that fail when this request does; `None` when only those that it names would.
-fn failing(sessions: &Sessions, request: &Request) -> Option<Vec<(String, i64)>> {
+fn failing(sessions: &Sessions, request: &FaultedRequest) -> Option<Vec<(String, i64)>> {
     let members = sessions.members(request)?;
     let response = Spec::kafka().message(&format!("{}Response", request.api.name().unwrap())).unwrap();
     let json = match respond(request, ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(&members)) {

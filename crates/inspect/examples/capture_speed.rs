@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use milena_inspect::capture::{Capture, CaptureOptions, Event};
+use milena_inspect::capture::{Capture, CaptureEvent, CaptureOptions};
 use milena_inspect::conversation::Line;
 
 use clock::Clock;
@@ -51,7 +51,7 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
             let clock = Clock::start();
             exchanges = 0;
             for event in Capture::new(File::open(path)?, CaptureOptions::default())? {
-                let Event::Exchange(captured) = event? else { continue };
+                let CaptureEvent::Exchange(captured) = event? else { continue };
                 exchanges += 1;
                 match json {
                     true => {

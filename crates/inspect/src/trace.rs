@@ -117,20 +117,20 @@ pub enum TraceError {
 
 /// Reads frames line by line. Empty lines do not matter.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TraceReader<R> {
     input: R,
     line: u64,
     done: bool,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> TraceReader<R> {
     /// From the start of a trace.
     pub fn new(input: R) -> Self {
         Self { input, line: 0, done: false }
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
+impl<R: BufRead> Iterator for TraceReader<R> {
     type Item = Result<TracedFrame, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use milena_connection::Foreign;
-use milena_inspect::stream::{Assume, Found, Reading, guess, read};
+use milena_inspect::stream::{Assume, FoundFrame, Reading, guess, read};
 use milena_messages::ApiKey;
 use milena_schema::Spec;
 
@@ -23,7 +23,7 @@ fn stream(frames: &[&str]) -> Bytes {
     bytes.into()
 }
 
-fn named(found: &Found) -> (&'static str, &str, i16) {
+fn named(found: &FoundFrame) -> (&'static str, &str, i16) {
     let reading = match found.reading {
         Reading::Request => "request",
         Reading::Response => "response",

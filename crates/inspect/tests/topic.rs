@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use base64::Engine as _;
-use milena_inspect::topic::{Content, Reader, TopicRecord};
+use milena_inspect::topic::{RecordContent, TopicReader, TopicRecord};
 
 /// Hex with any spacing.
 fn hex(text: &str) -> Vec<u8> {
@@ -13,12 +13,12 @@ fn hex(text: &str) -> Vec<u8> {
 fn read(topic: &str, key: &str, value: &str) -> TopicRecord {
     let (key, value) = (hex(key), hex(value));
     let some = |bytes: &Vec<u8>| (!bytes.is_empty()).then(|| bytes.clone());
-    Reader::for_topic(topic).unwrap().decode(some(&key).as_deref(), some(&value).as_deref())
+    TopicReader::for_topic(topic).unwrap().decode(some(&key).as_deref(), some(&value).as_deref())
 }
 
-fn why(content: &Content) -> &str {
+fn why(content: &RecordContent) -> &str {
     match content {
-        Content::Raw { why, .. } => why,
+        RecordContent::Raw { why, .. } => why,
         other => panic!("{other:?} is understood"),
     }
 }
@@ -154,8 +154,8 @@ fn the_remote_log_counts_for_itself() {
     let json = record.value.json().unwrap();
     assert_eq!((&json["topicIdPartition"]["name"], &json["remotePartitionDeleteState"]), (&"t".into(), &2.into()));
     assert_eq!(read("__cluster_metadata", "", value).name, Some("TopicRecord"), "each log counts for itself");
-    assert_eq!(Reader::for_topic("letters"), None);
-    assert_eq!(Reader::topics().len(), 5);
+    assert_eq!(TopicReader::for_topic("letters"), None);
+    assert_eq!(TopicReader::topics().len(), 5);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_version_in_front_of_each_member_is_redpandas() {
         NzIuMjMuMC41OjgwODMvAAAAAAAAAC0AAAAAAAAAAAAAAAAAAABvAAIAAAA8Y29ubmVjdC0xNzIuMjMuMC41OjgwODMtNGE2NDZhMmMtNDliMy\
         00MThkLTkyMmUtZjhkN2QyOTgxNGNiABdodHRwOi8vMTcyLjIzLjAuNTo4MDgzLwAAAAAAAAAxAAAAAAAAAAAAAAAA";
     let value = base64::engine::general_purpose::STANDARD.decode(value).unwrap();
-    let record = Reader::for_topic(OFFSETS).unwrap().decode(Some(&hex("0002 0001 67")), Some(&value));
+    let record = TopicReader::for_topic(OFFSETS).unwrap().decode(Some(&hex("0002 0001 67")), Some(&value));
     let json = record.value.json().unwrap();
     assert_eq!((&json["protocol"], &json["generation"]), (&"sessioned".into(), &9.into()));
     let member = &json["members"][0];

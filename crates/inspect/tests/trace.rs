@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use milena_inspect::conversation::{Direction, Head};
-use milena_inspect::trace::{Reader, TraceError, TracedFrame};
+use milena_inspect::trace::{TraceError, TraceReader, TracedFrame};
 use milena_messages::ApiKey;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_line_has_this_form_and_comes_back() {
     assert_eq!(String::from_utf8(out.clone()).unwrap(), format!("{line}\n"));
     out.extend(b"\n  \r\n");
     out.extend(line.as_bytes());
-    let read: Vec<TracedFrame> = Reader::new(&out[..]).map(Result::unwrap).collect();
+    let read: Vec<TracedFrame> = TraceReader::new(&out[..]).map(Result::unwrap).collect();
     assert_eq!(read, [frame.clone(), frame]);
 }
 
@@ -49,7 +49,7 @@ fn what_is_no_frame_says_why_and_reading_goes_on() {
     ];
     let mut text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
     text.push_str(r#"{"direction":"request","frame":""}"#);
-    let mut read = Reader::new(text.as_bytes());
+    let mut read = TraceReader::new(text.as_bytes());
     for (index, (line, expected)) in lines.iter().enumerate() {
         let Some(Err(TraceError::Line { line: number, what })) = read.next() else { panic!("{line} is taken") };
         assert_eq!(number, index as u64 + 1);

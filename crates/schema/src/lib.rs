@@ -41,7 +41,7 @@ mod spec;
 mod typed;
 
 pub use codec::{
-    Annotated, Content, Decoded, Finder, Found, JSON_LIMITS, Meaning, Note, Scalar, Span, TagSize,
+    Annotated, Decoded, Finder, Found, JSON_LIMITS, Meaning, Note, NoteContent, Scalar, Span, TagSize,
     UNKNOWN_TAGGED_FIELDS,
 };
 pub use layout::{Change, ChangeKind, Layout, LayoutDiff, LayoutField};

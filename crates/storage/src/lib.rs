@@ -32,7 +32,7 @@
 //! | [`read`], [`read_log`], [`Options`], [`Selection`], [`Summary`] | what folders and files hold |
 //! | [`verify`], [`Verified`], [`Skipped`] | whether the files of a partition agree |
 //! | [`list`], [`Folder`], [`File`], [`FileName`], [`FileKind`], [`FileState`], [`PartitionName`] | which files there are, by their names |
-//! | [`LogReader`], [`LogEntry`], [`Content`], [`LogOptions`] | batches of a segment or a KRaft snapshot |
+//! | [`LogReader`], [`LogEntry`], [`LogContent`], [`LogOptions`] | batches of a segment or a KRaft snapshot |
 //! | [`IndexReader`], [`IndexEntry`] | `.index`, `.timeindex` and `.txnindex` |
 //! | [`Producers`], [`read_producers`] | `.snapshot` |
 //! | [`EpochEntry`], [`OffsetOf`] | checkpoints |
@@ -67,7 +67,7 @@ pub use fault::Fault;
 pub use folder::{File, Folder, list};
 pub use index::{IndexEntry, IndexKind, IndexPart, IndexReader, OffsetEntry, OutOfSegment, TimeEntry};
 pub use item::{Item, Skipped, Verified};
-pub use log::{Content, LogEntry, LogOptions, LogReader};
+pub use log::{LogContent, LogEntry, LogOptions, LogReader};
 pub use name::{FileKind, FileName, FileState, PartitionName};
 pub use property::{read_properties, write_partition_metadata};
 pub use read::{read, read_log};

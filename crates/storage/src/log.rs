@@ -33,12 +33,12 @@ pub struct LogEntry {
     /// The first of them, at most 61, which is the longest header.
     pub head: Bytes,
     /// What it is.
-    pub content: Content,
+    pub content: LogContent,
 }
 
 /// What a part of a log is.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum LogContent {
     /// A batch whose header can be read.
     Batch {
         /// The batch; its place is that in the file.
@@ -64,7 +64,7 @@ pub enum Content {
 /// of the bytes that the damaged one claims. Bytes that only look like a batch never hide one that is right.
 ///
 /// ```
-/// use milena_storage::{Content, LogReader};
+/// use milena_storage::{LogContent, LogReader};
 /// use milena_records::{Codec, Record, encode};
 ///
 /// let mut file = encode(&[Record::new("k", "v")], Codec::Zstd)?.to_vec();
@@ -72,9 +72,9 @@ pub enum Content {
 /// let mut log = LogReader::new(&file[..]);
 ///
 /// let first = log.next().unwrap()?;
-/// let Content::Batch { batch, crc_valid: true } = first.content else { panic!() };
+/// let LogContent::Batch { batch, crc_valid: true } = first.content else { panic!() };
 /// assert_eq!(batch.records().next().unwrap()?.value, Some(&b"v"[..]));
-/// assert!(matches!(log.next().unwrap()?.content, Content::Zeros));
+/// assert!(matches!(log.next().unwrap()?.content, LogContent::Zeros));
 /// assert!(log.next().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -152,7 +152,7 @@ impl<R: Read> LogReader<R> {
         let content = match (batch, fault) {
             (Ok(batch), None) => {
                 self.next_offset = Some(batch.next_offset());
-                Content::Batch { batch, crc_valid: true }
+                LogContent::Batch { batch, crc_valid: true }
             }
             (batch, Some(fault)) => {
                 self.window.put_back(&bytes);
@@ -165,7 +165,7 @@ impl<R: Read> LogReader<R> {
                     Extent::Claimed(found) => {
                         self.window.skip(total);
                         match batch {
-                            Ok(batch) => Content::Batch { batch, crc_valid: false },
+                            Ok(batch) => LogContent::Batch { batch, crc_valid: false },
                             Err(_) => return Ok(Some(self.damaged(fault, range, found))),
                         }
                     }
@@ -187,8 +187,8 @@ impl<R: Read> LogReader<R> {
         let skipped = self.resync.search(&mut self.window)?;
         let range = skipped.range;
         let fault = match (reason, skipped.found) {
-            (_, None) if skipped.are_zeros => return Ok(self.entry(range, Content::Zeros)),
-            (Lost::CutOff(expected), None) => return Ok(self.entry(range, Content::CutOff { expected })),
+            (_, None) if skipped.are_zeros => return Ok(self.entry(range, LogContent::Zeros)),
+            (Lost::CutOff(expected), None) => return Ok(self.entry(range, LogContent::CutOff { expected })),
             (Lost::CutOff(Some(expected)), Some(_)) => {
                 let message = format!("entry of {expected} bytes, which the file does not have");
                 Fault::new("framing", range.clone(), message)
@@ -203,10 +203,10 @@ impl<R: Read> LogReader<R> {
     fn damaged(&mut self, fault: Fault, range: Range<u64>, found: Option<i64>) -> LogEntry {
         self.batches += 1;
         let fault = Fault { range: range.clone(), lost: lost(self.next_offset, found), ..fault };
-        self.entry(range, Content::Damaged(fault))
+        self.entry(range, LogContent::Damaged(fault))
     }
 
-    fn entry(&self, range: Range<u64>, content: Content) -> LogEntry {
+    fn entry(&self, range: Range<u64>, content: LogContent) -> LogEntry {
         LogEntry { range, head: self.head.clone(), content }
     }
 }

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::folder::{File, list};
 use crate::index::{IndexEntry, IndexKind, IndexPart, IndexReader};
 use crate::item::Item;
-use crate::log::{Content, LogReader};
+use crate::log::{LogContent, LogReader};
 use crate::name::FileKind;
 use crate::property::read_properties;
 use crate::selection::Selection;
@@ -79,10 +79,10 @@ impl Walk<'_, '_> {
         for entry in LogReader::with_options(input, self.options.log) {
             let entry = entry?;
             match entry.content {
-                Content::Batch { batch, crc_valid } => self.batch(&batch, crc_valid)?,
-                Content::Damaged(fault) => self.fault(&fault)?,
-                Content::Zeros => self.give(&Item::Zeros(entry.range))?,
-                Content::CutOff { expected } => self.give(&Item::CutOff { range: entry.range, expected })?,
+                LogContent::Batch { batch, crc_valid } => self.batch(&batch, crc_valid)?,
+                LogContent::Damaged(fault) => self.fault(&fault)?,
+                LogContent::Zeros => self.give(&Item::Zeros(entry.range))?,
+                LogContent::CutOff { expected } => self.give(&Item::CutOff { range: entry.range, expected })?,
             }
         }
         Ok(())

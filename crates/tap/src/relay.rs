@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use milena_connection::fault::{Action, RequestInfo};
 use milena_connection::{ConnectionError, FrameBuffer};
-use milena_fault::{Injection, Request, Sessions, respond};
+use milena_fault::{FaultedRequest, Injection, Sessions, respond};
 use milena_inspect::conversation::{Endpoints, Exchange, Remark, RequestReader};
 use milena_messages::ApiKey;
 use milena_transport::{Address, Segments, Stream};
@@ -199,7 +199,7 @@ impl Relay {
     }
 
     /// The partitions of the session that a request belongs to.
-    fn members(&self, request: &Request) -> Option<milena_fault::Members> {
+    fn members(&self, request: &FaultedRequest) -> Option<milena_fault::Members> {
         self.hub.with_sessions(&self.broker, |sessions| sessions.members(request)).flatten()
     }
 
@@ -288,13 +288,13 @@ impl Relay {
 }
 
 impl Incoming<'_> {
-    fn request(&self, head: Head) -> Request {
+    fn request(&self, head: Head) -> FaultedRequest {
         let Head { api, version, correlation_id } = head;
-        Request { api, version, correlation_id, body: self.frame.slice(self.body..) }
+        FaultedRequest { api, version, correlation_id, body: self.frame.slice(self.body..) }
     }
 }
 
-fn body_start(frame: &Bytes, request: &Request) -> usize {
+fn body_start(frame: &Bytes, request: &FaultedRequest) -> usize {
     frame.len() - request.body.len()
 }
 

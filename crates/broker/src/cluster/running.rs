@@ -22,10 +22,10 @@ use crate::storage::leadership::NO_LEADER;
 /// replicas have at once, and nothing is lost when a node goes.
 ///
 /// ```
-/// use milena_broker::{Cluster, ClusterConfig};
+/// use milena_broker::{BrokerCluster, ClusterConfig};
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
-/// let cluster = Cluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await?;
+/// let cluster = BrokerCluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await?;
 /// println!("bootstrap.servers={}", cluster.bootstrap());
 /// cluster.create_topic("letters", 6, 3)?;
 /// let first = cluster.leader("letters", 0).unwrap();
@@ -38,7 +38,7 @@ use crate::storage::leadership::NO_LEADER;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Cluster {
+pub struct BrokerCluster {
     state: Arc<State>,
     config: ClusterConfig,
     /// The nodes that are up.
@@ -61,7 +61,7 @@ impl Drop for Up {
     }
 }
 
-impl Cluster {
+impl BrokerCluster {
     /// Starts a cluster on the current tokio runtime; all nodes accept connections when this returns.
     ///
     /// # Errors

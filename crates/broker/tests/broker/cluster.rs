@@ -1,6 +1,6 @@
 //! A cluster of several nodes, with milena's messages over plain sockets.
 
-use milena_broker::{BrokerConfig, Cluster, ClusterConfig};
+use milena_broker::{BrokerCluster, BrokerConfig, ClusterConfig};
 use milena_messages::metadata::response::MetadataResponsePartition;
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::{ErrorCode, MetadataRequest, MetadataResponse, ProduceRequest, ProduceResponse};
@@ -24,7 +24,7 @@ fn produce(client: &mut Client, acks: i16) -> (ErrorCode, i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partition_moves_to_another_node_when_its_leader_dies() {
-    let cluster = Cluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await.unwrap();
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await.unwrap();
     cluster.create_topic("a", 1, 3).unwrap();
     let leader = cluster.leader("a", 0).unwrap();
     let other = cluster.node_ids().into_iter().find(|node| *node != leader).unwrap();
@@ -61,7 +61,7 @@ async fn a_partition_moves_to_another_node_when_its_leader_dies() {
 async fn ports_and_ids_follow_the_first_ones() {
     let racks = vec!["a".to_owned(), "b".to_owned()];
     let broker = BrokerConfig { node_id: 10, ..BrokerConfig::default() };
-    let cluster = Cluster::start(ClusterConfig { nodes: 2, racks, broker }).await.unwrap();
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 2, racks, broker }).await.unwrap();
     assert_eq!(cluster.node_ids(), [10, 11]);
     assert_eq!(cluster.add_node().await.unwrap(), 12);
     let mut client = Client::new(cluster.address(12).unwrap());

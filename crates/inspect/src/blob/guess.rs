@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_schema::Content;
+use milena_schema::NoteContent;
 use serde_json::Value;
 
 use super::kind::{Kind, Prefix};
@@ -67,7 +67,7 @@ pub fn guess_cut_off(bytes: Bytes) -> Option<CutOff> {
         let annotated = part.annotate();
         let ends_early = annotated.outcome.as_ref().err()?.offset() == Some(bytes.len());
         let texts = annotated.notes.iter().filter_map(|note| match &note.content {
-            Content::Value(Value::String(text)) if note.ty.starts_with("string") => Some(text),
+            NoteContent::Value(Value::String(text)) if note.ty.starts_with("string") => Some(text),
             _ => None,
         });
         let (mut read, mut is_text) = (0, true);

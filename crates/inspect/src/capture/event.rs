@@ -6,7 +6,7 @@ use crate::conversation::{Direction, Exchange, Facts};
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum CaptureEvent {
     /// A request and its response, as far as both were captured.
     Exchange(Box<Captured>),
     /// Between two frames bytes are missing, or could not be told to be frames.

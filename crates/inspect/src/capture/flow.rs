@@ -9,7 +9,7 @@ use bytes::Bytes;
 use milena_connection::DEFAULT_MAX_FRAME;
 
 use super::connection::{Connection, Protocol};
-use super::event::{Captured, Event};
+use super::event::{CaptureEvent, Captured};
 use super::framer::{Framer, Lost, Sink};
 use super::packet::Segment;
 use super::recognise::{self, Verdict};
@@ -33,7 +33,7 @@ const MAX_UNCONFIRMED_BYTES: usize = 1 << 20;
 /// What was found, and what is known of all connections together.
 #[derive(Debug, Default)]
 pub(super) struct Common {
-    pub(super) events: VecDeque<Event>,
+    pub(super) events: VecDeque<CaptureEvent>,
     facts: FactReader,
 }
 
@@ -229,7 +229,7 @@ impl Flow {
         if self.decoder.client == Some(1) {
             std::mem::swap(&mut facts.client, &mut facts.broker);
         }
-        common.events.push_back(Event::Closed(Box::new(facts)));
+        common.events.push_back(CaptureEvent::Closed(Box::new(facts)));
     }
 }
 
@@ -401,12 +401,12 @@ impl Decoder {
     fn give(&mut self, exchange: Exchange, common: &mut Common) {
         let facts = common.facts.read(&exchange);
         self.facts.count(&exchange, &facts);
-        common.events.push_back(Event::Exchange(Box::new(Captured { exchange, facts })));
+        common.events.push_back(CaptureEvent::Exchange(Box::new(Captured { exchange, facts })));
     }
 
     fn give_gap(&mut self, side: usize, time: Duration, lost: Lost, common: &mut Common) {
         self.account(lost);
-        common.events.push_back(Event::Gap {
+        common.events.push_back(CaptureEvent::Gap {
             connection: self.facts.number,
             direction: self.direction(side),
             time,

@@ -4,11 +4,11 @@
 //! pairs requests with their answers. No port has to be known: a side that sends what can only be a request is a client.
 //!
 //! ```no_run
-//! use milena_inspect::capture::{Capture, CaptureOptions, Event};
+//! use milena_inspect::capture::{Capture, CaptureOptions, CaptureEvent};
 //!
 //! let file = std::fs::File::open("session.pcap")?;
 //! for event in Capture::new(file, CaptureOptions::default())? {
-//!     if let Event::Exchange(captured) = event? {
+//!     if let CaptureEvent::Exchange(captured) = event? {
 //!         println!("{:?} {:?}", captured.exchange.head(), captured.facts.errors);
 //!     }
 //! }
@@ -54,8 +54,8 @@ mod stream;
 mod writer;
 
 pub use connection::{Calls, Connection, Protocol};
-pub use event::{Captured, Event};
+pub use event::{CaptureEvent, Captured};
 pub use file::{CaptureError, Packet, Packets, is_capture};
-pub use packet::Skipped;
+pub use packet::SkippedPackets;
 pub use reader::{Capture, CaptureOptions, CaptureStatistics};
 pub use writer::PcapngWriter;

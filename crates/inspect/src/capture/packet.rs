@@ -61,7 +61,7 @@ pub(super) struct Segment<'a> {
 /// Why there is no TCP segment in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Skipped {
+pub enum SkippedPackets {
     /// A link type that is not known, by its number in the registry of libpcap.
     Link(u16),
     /// Neither IPv4 nor IPv6 is in it, but what this EtherType stands for.
@@ -75,7 +75,7 @@ pub enum Skipped {
 }
 
 /// The segment in a packet, also inside of tunnels.
-pub(super) fn segment<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skipped> {
+pub(super) fn segment<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, SkippedPackets> {
     let all = Layer { bytes: packet.bytes, room: packet.original, depth: 0 };
     match packet.link {
         ETHERNET => all.ethernet(),
@@ -85,12 +85,12 @@ pub(super) fn segment<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skipped> {
         PPPOE => all.pppoe(),
         link if PPP.contains(&link) => all.ppp(),
         link if RAW.contains(&link) => all.ip(),
-        link => Err(Skipped::Link(link)),
+        link => Err(SkippedPackets::Link(link)),
     }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Skipped> {
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or(Skipped::Headers)?;
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, SkippedPackets> {
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or(SkippedPackets::Headers)?;
     Ok(u16::from_be_bytes(*bytes))
 }
 
@@ -107,26 +107,26 @@ struct Layer<'a> {
 
 impl<'a> Layer<'a> {
     /// What comes after a header of so many bytes.
-    fn skip(self, size: usize) -> Result<Self, Skipped> {
+    fn skip(self, size: usize) -> Result<Self, SkippedPackets> {
         if self.depth >= MAX_DEPTH {
-            return Err(Skipped::Headers);
+            return Err(SkippedPackets::Headers);
         }
-        let bytes = self.bytes.get(size..).ok_or(Skipped::Headers)?;
+        let bytes = self.bytes.get(size..).ok_or(SkippedPackets::Headers)?;
         Ok(Self { bytes, room: self.room.saturating_sub(size), depth: self.depth })
     }
 
     /// The same one level further in.
-    fn inside(self, size: usize) -> Result<Self, Skipped> {
+    fn inside(self, size: usize) -> Result<Self, SkippedPackets> {
         let inner = self.skip(size)?;
         Ok(Self { depth: inner.depth + 1, ..inner })
     }
 
-    fn ethernet(self) -> Result<Segment<'a>, Skipped> {
+    fn ethernet(self) -> Result<Segment<'a>, SkippedPackets> {
         self.skip(14)?.typed(u16_at(self.bytes, 12)?)
     }
 
     /// What an EtherType says it is.
-    fn typed(self, kind: u16) -> Result<Segment<'a>, Skipped> {
+    fn typed(self, kind: u16) -> Result<Segment<'a>, SkippedPackets> {
         match kind {
             IPV4 => ipv4(self),
             IPV6 => ipv6(self),
@@ -134,68 +134,68 @@ impl<'a> Layer<'a> {
             kind if MPLS.contains(&kind) => self.mpls(),
             PPPOE_SESSION => self.pppoe(),
             BRIDGED => self.inside(0)?.ethernet(),
-            kind => Err(Skipped::NotIp(kind)),
+            kind => Err(SkippedPackets::NotIp(kind)),
         }
     }
 
     /// IP without anything that says its version but itself.
-    fn ip(self) -> Result<Segment<'a>, Skipped> {
-        match self.bytes.first().ok_or(Skipped::Headers)? >> 4 {
+    fn ip(self) -> Result<Segment<'a>, SkippedPackets> {
+        match self.bytes.first().ok_or(SkippedPackets::Headers)? >> 4 {
             4 => ipv4(self),
             6 => ipv6(self),
-            _ => Err(Skipped::NotIp(0)),
+            _ => Err(SkippedPackets::NotIp(0)),
         }
     }
 
     /// A stack of labels, the last of which says that it is the last. What follows says nothing of itself: IP, or Ethernet
     /// after a control word of zeros (RFC 4385).
-    fn mpls(mut self) -> Result<Segment<'a>, Skipped> {
+    fn mpls(mut self) -> Result<Segment<'a>, SkippedPackets> {
         loop {
-            let is_last = self.bytes.get(2).ok_or(Skipped::Headers)? & 1 == 1;
+            let is_last = self.bytes.get(2).ok_or(SkippedPackets::Headers)? & 1 == 1;
             self = self.inside(4)?;
             if is_last {
                 break;
             }
         }
-        match self.bytes.first().ok_or(Skipped::Headers)? >> 4 {
+        match self.bytes.first().ok_or(SkippedPackets::Headers)? >> 4 {
             0 => self.skip(4)?.ethernet(),
             _ => self.ip(),
         }
     }
 
     /// Version and type, code, session and length, then PPP.
-    fn pppoe(self) -> Result<Segment<'a>, Skipped> {
+    fn pppoe(self) -> Result<Segment<'a>, SkippedPackets> {
         self.inside(6)?.ppp()
     }
 
-    fn ppp(self) -> Result<Segment<'a>, Skipped> {
+    fn ppp(self) -> Result<Segment<'a>, SkippedPackets> {
         // Address and control may be left out.
         let at = if self.bytes.starts_with(&[0xff, 3]) { 2 } else { 0 };
         // So may the first byte of the protocol when it is zero.
-        let (protocol, size) = match self.bytes.get(at).ok_or(Skipped::Headers)? {
+        let (protocol, size) = match self.bytes.get(at).ok_or(SkippedPackets::Headers)? {
             short if short & 1 == 1 => (u16::from(*short), 1),
             _ => (u16_at(self.bytes, at)?, 2),
         };
         match protocol {
             0x21 => ipv4(self.skip(at + size)?),
             0x57 => ipv6(self.skip(at + size)?),
-            other => Err(Skipped::NotIp(other)),
+            other => Err(SkippedPackets::NotIp(other)),
         }
     }
 
     /// What the protocol number of an IP header says, after so many bytes of header.
-    fn protocol(self, protocol: u8, header: usize, from: IpAddr, to: IpAddr) -> Result<Segment<'a>, Skipped> {
+    fn protocol(self, protocol: u8, header: usize, from: IpAddr, to: IpAddr) -> Result<Segment<'a>, SkippedPackets> {
         match protocol {
             TCP => tcp(self.skip(header)?, from, to),
             UDP => self.skip(header)?.udp(),
             IPV4_IN_IP => ipv4(self.inside(header)?),
             IPV6_IN_IP => ipv6(self.inside(header)?),
             GRE => self.inside(header)?.gre(),
-            other => Err(Skipped::NotTcp(other)),
+            other => Err(SkippedPackets::NotTcp(other)),
         }
     }
 
-    fn udp(self) -> Result<Segment<'a>, Skipped> {
+    fn udp(self) -> Result<Segment<'a>, SkippedPackets> {
         let inner = self.inside(8)?;
         match u16_at(self.bytes, 2)? {
             // The flag says that there is a network identifier, without which it is no VXLAN (RFC 7348).
@@ -203,15 +203,15 @@ impl<'a> Layer<'a> {
                 inner.skip(8)?.ethernet()
             }
             GENEVE => {
-                let options = usize::from(inner.bytes.first().ok_or(Skipped::Headers)? & 0x3f) * 4;
+                let options = usize::from(inner.bytes.first().ok_or(SkippedPackets::Headers)? & 0x3f) * 4;
                 inner.skip(8 + options)?.typed(u16_at(inner.bytes, 2)?)
             }
-            _ => Err(Skipped::NotTcp(UDP)),
+            _ => Err(SkippedPackets::NotTcp(UDP)),
         }
     }
 
     /// RFC 2784 and 2890, and PPTP's own version (RFC 2637).
-    fn gre(self) -> Result<Segment<'a>, Skipped> {
+    fn gre(self) -> Result<Segment<'a>, SkippedPackets> {
         let (flags, kind) = (u16_at(self.bytes, 0)?, u16_at(self.bytes, 2)?);
         let has = |flag: u16| usize::from(flags & flag != 0) * 4;
         // A checksum, or offset and routing; a key; a sequence number; an acknowledgement of PPTP.
@@ -222,7 +222,7 @@ impl<'a> Layer<'a> {
             // Without a sequence number the mirrored frame comes at once.
             ERSPAN_2 => inner.skip(if flags & 0x1000 != 0 { 8 } else { 0 })?.ethernet(),
             ERSPAN_3 => {
-                let more = inner.bytes.get(11).ok_or(Skipped::Headers)? & 1 == 1;
+                let more = inner.bytes.get(11).ok_or(SkippedPackets::Headers)? & 1 == 1;
                 inner.skip(if more { 20 } else { 12 })?.ethernet()
             }
             kind => inner.typed(kind),
@@ -230,16 +230,16 @@ impl<'a> Layer<'a> {
     }
 }
 
-fn ipv4(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
+fn ipv4(layer: Layer<'_>) -> Result<Segment<'_>, SkippedPackets> {
     let Layer { bytes: ip, room, .. } = layer;
-    let head: &[u8; 20] = ip.first_chunk().ok_or(Skipped::Headers)?;
+    let head: &[u8; 20] = ip.first_chunk().ok_or(SkippedPackets::Headers)?;
     let header = usize::from(head[0] & 15) * 4;
     if head[0] >> 4 != 4 || header < 20 {
-        return Err(Skipped::Headers);
+        return Err(SkippedPackets::Headers);
     }
     // More fragments, or not the first.
     if u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0 {
-        return Err(Skipped::Fragment);
+        return Err(SkippedPackets::Fragment);
     }
     // With segmentation left to the card it can be 0: as much as there is.
     let total = match usize::from(u16::from_be_bytes([head[2], head[3]])) {
@@ -252,11 +252,11 @@ fn ipv4(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
     layer.protocol(head[9], header, address(12).into(), address(16).into())
 }
 
-fn ipv6(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
+fn ipv6(layer: Layer<'_>) -> Result<Segment<'_>, SkippedPackets> {
     let Layer { bytes: ip, room, .. } = layer;
-    let head: &[u8; 40] = ip.first_chunk().ok_or(Skipped::Headers)?;
+    let head: &[u8; 40] = ip.first_chunk().ok_or(SkippedPackets::Headers)?;
     if head[0] >> 4 != 6 {
-        return Err(Skipped::Headers);
+        return Err(SkippedPackets::Headers);
     }
     let total = match usize::from(u16::from_be_bytes([head[4], head[5]])) {
         // A jumbogram, or segmentation left to the card.
@@ -265,7 +265,7 @@ fn ipv6(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
     };
     let (mut next, mut at) = (head[6], 40);
     loop {
-        let extension = ip.get(at..at + 8).ok_or(Skipped::Headers);
+        let extension = ip.get(at..at + 8).ok_or(SkippedPackets::Headers);
         at += match next {
             // Options of hops, routing, options of the destination.
             0 | 43 | 60 => (usize::from(extension?[1]) + 1) * 8,
@@ -273,7 +273,7 @@ fn ipv6(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
             51 => (usize::from(extension?[1]) + 2) * 4,
             // A fragment that is the only one is a whole packet.
             44 if u16::from_be_bytes([extension?[2], extension?[3]]) & 0xfff9 == 0 => 8,
-            44 => return Err(Skipped::Fragment),
+            44 => return Err(SkippedPackets::Fragment),
             _ => break,
         };
         next = extension?[0];
@@ -286,11 +286,11 @@ fn ipv6(layer: Layer<'_>) -> Result<Segment<'_>, Skipped> {
     layer.protocol(next, at, address(8), address(24))
 }
 
-fn tcp(layer: Layer<'_>, from: IpAddr, to: IpAddr) -> Result<Segment<'_>, Skipped> {
+fn tcp(layer: Layer<'_>, from: IpAddr, to: IpAddr) -> Result<Segment<'_>, SkippedPackets> {
     let Layer { bytes: tcp, room, .. } = layer;
-    let head: &[u8; 20] = tcp.first_chunk().ok_or(Skipped::Headers)?;
+    let head: &[u8; 20] = tcp.first_chunk().ok_or(SkippedPackets::Headers)?;
     let header = usize::from(head[12] >> 4) * 4;
-    let length = room.checked_sub(header).filter(|_| header >= 20).ok_or(Skipped::Headers)?;
+    let length = room.checked_sub(header).filter(|_| header >= 20).ok_or(SkippedPackets::Headers)?;
     let payload = tcp.get(header..).unwrap_or_default();
     let payload = payload.get(..length).unwrap_or(payload);
     let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);

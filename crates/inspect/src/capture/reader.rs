@@ -3,10 +3,10 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::event::Event;
+use super::event::CaptureEvent;
 use super::file::{CaptureError, Packet, Packets};
 use super::flow::{Common, Flow};
-use super::packet::{self, Segment, Skipped};
+use super::packet::{self, Segment, SkippedPackets};
 
 /// Packets of a connection that is over still come for a while. Later ones are of another with the same ports.
 const LINGER: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub struct CaptureStatistics {
     /// Packets.
     pub packets: u64,
     /// Those that could not be used, by the reason.
-    pub skipped: BTreeMap<Skipped, u64>,
+    pub skipped: BTreeMap<SkippedPackets, u64>,
     /// Connections of TCP.
     pub connections: u64,
     /// Packets of connections to other ports than the one that was asked for.
@@ -109,7 +109,7 @@ impl<R: Read> Capture<R> {
 
 /// After an error there is nothing more; what was read before it comes first.
 impl<R: Read> Iterator for Capture<R> {
-    type Item = Result<Event, CaptureError>;
+    type Item = Result<CaptureEvent, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

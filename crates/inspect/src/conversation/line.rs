@@ -106,7 +106,7 @@ impl Line {
     /// The line. `style` may add colours, which take no room, to what failed and to what else there is to say. On a
     /// terminal of so many characters (`width`) names are cut, and what does not fit goes to a second line; without a width
     /// nothing is cut.
-    pub fn render(&self, width: Option<usize>, style: impl Fn(Part, &str) -> String) -> String {
+    pub fn render(&self, width: Option<usize>, style: impl Fn(LinePart, &str) -> String) -> String {
         let time = crate::time::of_day(self.time);
         let time = time.get(..TIME).unwrap_or(&time);
         let size = |size: Option<usize>| size.map_or_else(|| "-".to_owned(), bytes);
@@ -125,14 +125,14 @@ impl Line {
             if self.topics.len() > most {
                 topics.push(format!("{} more", self.topics.len() - most));
             }
-            parts.push((Part::Topics, topics.join(", ")));
+            parts.push((LinePart::Topics, topics.join(", ")));
         }
         if !self.errors.is_empty() {
             let codes: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-            parts.push((Part::Errors, codes.join(", ")));
+            parts.push((LinePart::Errors, codes.join(", ")));
         }
         if !self.notes.is_empty() {
-            parts.push((Part::Notes, format!("({})", self.notes.join("; "))));
+            parts.push((LinePart::Notes, format!("({})", self.notes.join("; "))));
         }
         let mut used = line.chars().count();
         for (part, text) in parts {
@@ -162,7 +162,7 @@ impl Line {
 /// What comes after the columns of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum LinePart {
     /// Topics.
     Topics,
     /// Error codes.

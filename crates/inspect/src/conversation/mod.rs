@@ -17,6 +17,6 @@ mod secret;
 pub use exchange::{Endpoints, Exchange, Remark};
 pub use fact::{FactReader, Facts, RecordSet};
 pub use frame::{Direction, Frame, Head};
-pub use line::{Line, Part as LinePart};
+pub use line::{Line, LinePart};
 pub use pairing::{Bounds, Conversation};
 pub use request::RequestReader;

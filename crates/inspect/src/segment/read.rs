@@ -5,7 +5,7 @@ use std::path::Path;
 use milena_storage::{Fault, File, FileKind, Item, Options, Summary};
 
 use super::quorum::quorum_state_json;
-use crate::topic::{Content, Reader, TopicRecord};
+use crate::topic::{RecordContent, TopicReader, TopicRecord};
 
 /// Receives each item, and what it says if it is a record of one of Kafka's own topics. An error ends the walk.
 type Visit<'a> = dyn FnMut(&Item, Option<&TopicRecord>) -> io::Result<()> + 'a;
@@ -45,7 +45,7 @@ pub fn verify(path: &Path, options: &Options, visit: &mut Visit) -> io::Result<S
 #[derive(Default)]
 struct Meaning {
     /// Of the file that is read, when it belongs to one of Kafka's own topics.
-    topic: Option<Reader>,
+    topic: Option<TopicReader>,
 }
 
 impl Meaning {
@@ -73,10 +73,10 @@ impl Meaning {
 }
 
 /// The reader for records that mean something to Kafka itself.
-fn reader(file: &File) -> Option<Reader> {
+fn reader(file: &File) -> Option<TopicReader> {
     match (&file.partition, file.name.kind) {
-        (Some(partition), _) => Reader::for_topic(&partition.topic),
-        (None, FileKind::KraftSnapshot) => Reader::for_topic("__cluster_metadata"),
+        (Some(partition), _) => TopicReader::for_topic(&partition.topic),
+        (None, FileKind::KraftSnapshot) => TopicReader::for_topic("__cluster_metadata"),
         (None, _) => None,
     }
 }
@@ -84,7 +84,7 @@ fn reader(file: &File) -> Option<Reader> {
 /// A key or value of one of Kafka's own topics whose type is unknown or whose bytes do not fit its type.
 fn not_understood(record: &TopicRecord, offset: i64, range: Range<u64>) -> Fault {
     let parts = [("key", &record.key), ("value", &record.value)].into_iter().filter_map(|(name, part)| match part {
-        Content::Raw { why, .. } => Some(format!("{name}: {why}")),
+        RecordContent::Raw { why, .. } => Some(format!("{name}: {why}")),
         _ => None,
     });
     Fault::new("not_understood", range, format!("offset {offset}: {}", parts.collect::<Vec<_>>().join("; ")))

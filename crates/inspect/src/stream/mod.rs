@@ -17,5 +17,5 @@ mod read;
 mod split;
 
 pub use guess::{Guess, guess};
-pub use read::{Assume, Found, Reading, read};
+pub use read::{Assume, FoundFrame, Reading, read};
 pub use split::{Piece, is_request, split};

@@ -25,7 +25,7 @@ pub enum Assume {
 
 /// A frame that was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundFrame {
     /// Where it is in the input, with its size if that is there.
     pub range: Range<usize>,
     /// The size that stands in front.
@@ -53,7 +53,7 @@ pub enum Reading {
     Unknown,
 }
 
-impl Found {
+impl FoundFrame {
     /// Where header and body begin in the input.
     pub fn base(&self) -> usize {
         self.range.end - self.frame.bytes.len()
@@ -66,7 +66,7 @@ impl Found {
 }
 
 /// Finds the frames of an input, and says of each what it is.
-pub fn read(bytes: &Bytes, assume: Assume) -> Vec<Found> {
+pub fn read(bytes: &Bytes, assume: Assume) -> Vec<FoundFrame> {
     if let Some(foreign) = Foreign::detect(bytes) {
         return vec![foreign_bytes(bytes, foreign)];
     }
@@ -102,7 +102,7 @@ fn is_whole_request(bytes: &Bytes) -> bool {
 }
 
 /// Requests and responses in any order, as long as an answer comes behind its request.
-fn mixed(pieces: &[Piece]) -> Vec<Found> {
+fn mixed(pieces: &[Piece]) -> Vec<FoundFrame> {
     let mut mixed = Mixed::default();
     pieces.iter().map(|piece| mixed.next(piece)).collect()
 }
@@ -115,7 +115,7 @@ struct Mixed {
 }
 
 impl Mixed {
-    fn next(&mut self, piece: &Piece) -> Found {
+    fn next(&mut self, piece: &Piece) -> FoundFrame {
         let id = piece.bytes.first_chunk().map(|id| i32::from_be_bytes(*id));
         let oldest = self.conversation.waiting().next();
         let answers_token = oldest.is_some_and(Frame::is_sasl_token);
@@ -149,12 +149,12 @@ impl Mixed {
         match guesses.first() {
             Some(best) => {
                 let version = best.versions.max();
-                let Found { range, size, mut frame, .. } = response(piece, best.api_key, version);
+                let FoundFrame { range, size, mut frame, .. } = response(piece, best.api_key, version);
                 // An ApiVersions that was refused was guessed at the version that reads it, whatever was asked.
                 if let Some(head) = &mut frame.head {
                     head.api_version = version;
                 }
-                Found { range, size, frame, reading: Reading::Guess(guesses), notes: Vec::new() }
+                FoundFrame { range, size, frame, reading: Reading::Guess(guesses), notes: Vec::new() }
             }
             None if doubtful => self.request(piece, frame),
             // It names an API, but is broken further behind.
@@ -163,12 +163,12 @@ impl Mixed {
         }
     }
 
-    fn request(&mut self, piece: &Piece, frame: Frame) -> Found {
+    fn request(&mut self, piece: &Piece, frame: Frame) -> FoundFrame {
         self.conversation.feed(Direction::Request, Duration::ZERO, piece.bytes.clone());
         found(piece, frame, Reading::Request)
     }
 
-    fn response(&mut self, piece: &Piece) -> Found {
+    fn response(&mut self, piece: &Piece) -> FoundFrame {
         let exchange = self.conversation.feed(Direction::Response, Duration::ZERO, piece.bytes.clone());
         match exchange.and_then(|exchange| Some((exchange.response?, exchange.remarks))) {
             Some((response, remarks)) => {
@@ -181,9 +181,9 @@ impl Mixed {
     }
 }
 
-fn found(piece: &Piece, frame: Frame, reading: Reading) -> Found {
+fn found(piece: &Piece, frame: Frame, reading: Reading) -> FoundFrame {
     let range = piece.start..piece.base() + piece.bytes.len();
-    Found { range, size: piece.size, frame, reading, notes: Vec::new() }
+    FoundFrame { range, size: piece.size, frame, reading, notes: Vec::new() }
 }
 
 /// The frame as the first request of a connection.
@@ -201,14 +201,14 @@ fn request(piece: &Piece) -> Frame {
 }
 
 /// The frame as the response to a request that was not seen.
-fn response(piece: &Piece, api: ApiKey, version: i16) -> Found {
+fn response(piece: &Piece, api: ApiKey, version: i16) -> FoundFrame {
     let (frame, remarks) = Frame::response_to(api, version, piece.bytes.clone());
     let mut found = found(piece, frame, Reading::Response);
     found.notes.extend(remarks.iter().map(ToString::to_string));
     found
 }
 
-fn unknown(piece: &Piece, frame: Frame) -> Found {
+fn unknown(piece: &Piece, frame: Frame) -> FoundFrame {
     let mut found = found(piece, frame, Reading::Unknown);
     found.notes.push(match piece.bytes.first_chunk() {
         Some([a, b, c, d]) => {
@@ -232,7 +232,7 @@ fn unknown(piece: &Piece, frame: Frame) -> Found {
     found
 }
 
-fn foreign_bytes(bytes: &Bytes, foreign: Foreign) -> Found {
+fn foreign_bytes(bytes: &Bytes, foreign: Foreign) -> FoundFrame {
     let piece = Piece { start: 0, size: None, bytes: bytes.clone() };
     let mut found = found(&piece, request(&piece), Reading::Foreign(foreign));
     let size = bytes.first_chunk().map_or(0, |size| u32::from_be_bytes(*size));

@@ -1,9 +1,9 @@
 //! The records of Kafka's own topics: what coordinators and controllers write down.
 //!
 //! ```
-//! use milena_inspect::topic::Reader;
+//! use milena_inspect::topic::TopicReader;
 //!
-//! let reader = Reader::for_topic("__consumer_offsets").unwrap();
+//! let reader = TopicReader::for_topic("__consumer_offsets").unwrap();
 //! let key = b"\0\x01\0\x07readers\0\x07letters\0\0\0\x03";
 //! let value = b"\0\0\0\0\0\0\0\0\0\x2a\0\0\0\0\0\0\0\0\0\x01";
 //!
@@ -18,5 +18,5 @@ mod group;
 mod reader;
 mod record;
 
-pub use reader::Reader;
-pub use record::{Content, TopicRecord};
+pub use reader::TopicReader;
+pub use record::{RecordContent, TopicRecord};

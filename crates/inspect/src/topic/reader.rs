@@ -3,7 +3,7 @@ use milena_schema::{MessageKind, MessageSpec, Spec};
 use milena_wire::Reader as Cursor;
 
 use super::group;
-use super::record::{Content, TopicRecord};
+use super::record::{RecordContent, TopicRecord};
 use crate::part::Part;
 
 /// The version of the frame around a record of the metadata log that Kafka writes since 3.0.
@@ -11,7 +11,7 @@ const FRAME_VERSION: u32 = 1;
 
 /// How one of Kafka's own topics writes its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct TopicReader {
     form: Form,
     /// The file of the spec that has its layouts.
     family: &'static str,
@@ -33,7 +33,7 @@ const TOPICS: [(&str, Form, &str); 5] = [
     ("__remote_log_metadata", Form::Log, "remote_log"),
 ];
 
-impl Reader {
+impl TopicReader {
     /// Of the topic of that name; `None` when it is none of Kafka's own.
     pub fn for_topic(name: &str) -> Option<Self> {
         // The preview of KRaft in 2.8 had another name for its log.
@@ -64,7 +64,7 @@ impl Reader {
         let key = match (key, kind, layout(MessageKind::Key)) {
             (None, ..) => {
                 notes.push("the key is null, where the type of the record should be".to_owned());
-                Content::Null
+                RecordContent::Null
             }
             (Some(bytes), None, _) => too_short(bytes, "a type"),
             (Some(bytes), Some(kind), None) => unknown(bytes, self.unknown_type(kind.into(), MessageKind::Key)),
@@ -74,7 +74,7 @@ impl Reader {
             }
         };
         let value = match (value, layout(MessageKind::Value)) {
-            (None, _) => Content::Null,
+            (None, _) => RecordContent::Null,
             (Some(bytes), message) => match (number(&bytes), message) {
                 (None, _) => too_short(bytes, "a version"),
                 (Some(_), None) => unknown(bytes, "the type of the record is not known".to_owned()),
@@ -95,7 +95,7 @@ impl Reader {
             },
         };
         let blobs = match &value {
-            Content::Read { part, json, .. } => group::blobs(part.message, json),
+            RecordContent::Read { part, json, .. } => group::blobs(part.message, json),
             _ => Vec::new(),
         };
         note_leftover(&mut notes, "key", &key);
@@ -113,12 +113,12 @@ impl Reader {
     fn log(&self, key: Option<Bytes>, value: Option<Bytes>) -> TopicRecord {
         let mut notes = Vec::new();
         let key = match key {
-            None => Content::Null,
+            None => RecordContent::Null,
             Some(bytes) => unknown(bytes, "records of this topic have no key".to_owned()),
         };
         let Some(bytes) = value else {
             notes.push("the value is null, which this topic does not have".to_owned());
-            return TopicRecord { name: None, key, value: Content::Null, blobs: Vec::new(), notes };
+            return TopicRecord { name: None, key, value: RecordContent::Null, blobs: Vec::new(), notes };
         };
         let mut cursor = Cursor::new(bytes.clone());
         let numbers = (|| Ok::<_, milena_wire::Error>((cursor.uvarint()?, cursor.uvarint()?, cursor.uvarint()?)))();
@@ -135,7 +135,7 @@ impl Reader {
         };
         note_leftover(&mut notes, "value", &value);
         let name = match &value {
-            Content::Read { part, .. } => Some(part.message.name.as_str()),
+            RecordContent::Read { part, .. } => Some(part.message.name.as_str()),
             _ => None,
         };
         TopicRecord { name, key, value, blobs: Vec::new(), notes }
@@ -148,7 +148,7 @@ impl Reader {
         kind: u32,
         version: u32,
         prefix: Vec<(&'static str, i64)>,
-    ) -> Content {
+    ) -> RecordContent {
         let known = i16::try_from(kind).ok();
         let version = i16::try_from(version).unwrap_or(i16::MAX);
         let mut first = None;
@@ -192,10 +192,10 @@ fn read(
     version: i16,
     base: usize,
     prefix: Vec<(&'static str, i64)>,
-) -> Content {
+) -> RecordContent {
     let part = Part { message, version, base, bytes: bytes.slice(base.min(bytes.len())..) };
     match part.decode() {
-        Ok(decoded) => Content::Read { part, prefix, json: decoded.json, leftover: decoded.leftover },
+        Ok(decoded) => RecordContent::Read { part, prefix, json: decoded.json, leftover: decoded.leftover },
         Err(error) => unknown(bytes, error.to_string()),
     }
 }
@@ -206,18 +206,18 @@ fn redpanda(
     version: i16,
     prefix: Vec<(&'static str, i64)>,
     bytes: &Bytes,
-) -> Option<Content> {
+) -> Option<RecordContent> {
     let kafkas = group::without_member_versions(message, &bytes.slice(2..), version)?;
     let part = Part { message, version, base: 2, bytes: kafkas };
     let decoded = part.decode().ok().filter(|decoded| decoded.leftover == 0)?;
-    Some(Content::Read { part, prefix, json: decoded.json, leftover: 0 })
+    Some(RecordContent::Read { part, prefix, json: decoded.json, leftover: 0 })
 }
 
-fn unknown(bytes: Bytes, why: String) -> Content {
-    Content::Raw { bytes, why }
+fn unknown(bytes: Bytes, why: String) -> RecordContent {
+    RecordContent::Raw { bytes, why }
 }
 
-fn too_short(bytes: Bytes, what: &str) -> Content {
+fn too_short(bytes: Bytes, what: &str) -> RecordContent {
     let why = match bytes.len() {
         1 => format!("1 byte is too few for {what}"),
         length => format!("{length} bytes are too few for {what}"),
@@ -225,8 +225,8 @@ fn too_short(bytes: Bytes, what: &str) -> Content {
     unknown(bytes, why)
 }
 
-fn note_leftover(notes: &mut Vec<String>, what: &str, content: &Content) {
-    if let Content::Read { leftover: count @ 1.., part, .. } = content {
+fn note_leftover(notes: &mut Vec<String>, what: &str, content: &RecordContent) {
+    if let RecordContent::Read { leftover: count @ 1.., part, .. } = content {
         let bytes = if *count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") };
         let at = part.base + part.bytes.len() - count;
         notes.push(format!("{bytes} behind the {what}, from byte {at} of it, belong to nothing that is known"));

@@ -12,9 +12,9 @@ pub struct TopicRecord {
     /// What it is, such as `OffsetCommit` or `TopicRecord`; `None` for a type that is not known.
     pub name: Option<&'static str>,
     /// The key.
-    pub key: Content,
+    pub key: RecordContent,
     /// The value.
-    pub value: Content,
+    pub value: RecordContent,
     /// What members of a group told each other in the value, by the path of the field.
     pub blobs: Vec<(String, Blob)>,
     /// What is odd about it, one sentence each.
@@ -23,7 +23,7 @@ pub struct TopicRecord {
 
 /// The key or the value of such a record.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum RecordContent {
     /// Null.
     Null,
     /// Understood.
@@ -46,7 +46,7 @@ pub enum Content {
     },
 }
 
-impl Content {
+impl RecordContent {
     /// The message, when it was understood.
     pub fn json(&self) -> Option<&Value> {
         match self {
@@ -82,12 +82,15 @@ impl Content {
 impl TopicRecord {
     /// Whether it says that what its key names is gone: a null value, which compaction takes literally.
     pub fn is_deletion(&self) -> bool {
-        matches!((&self.key, &self.value), (Content::Read { .. } | Content::Raw { .. }, Content::Null))
+        matches!(
+            (&self.key, &self.value),
+            (RecordContent::Read { .. } | RecordContent::Raw { .. }, RecordContent::Null)
+        )
     }
 
     /// Whether key and value were understood, as far as there are any.
     pub fn is_understood(&self) -> bool {
-        ![&self.key, &self.value].iter().any(|content| matches!(content, Content::Raw { .. }))
+        ![&self.key, &self.value].iter().any(|content| matches!(content, RecordContent::Raw { .. }))
     }
 
     /// An object with `name`, `key`, `value`, and, where there are such, `deletion`, `blobs` and `notes`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use milena_inspect::capture::{Capture, CaptureOptions, Skipped};
+use milena_inspect::capture::{Capture, CaptureOptions, SkippedPackets};
 
 use super::packets::{Pcap, Sides, Tcp};
 use super::read;
@@ -139,7 +139,7 @@ fn tunnels_inside_of_each_other_have_an_end() {
     (0..20).for_each(|_| packet = outer(4, &packet));
     let mut pcap = Pcap::new(101);
     pcap.add(0, &packet);
-    assert_eq!(skipped(&pcap.0), [(Skipped::Headers, 1)].into());
+    assert_eq!(skipped(&pcap.0), [(SkippedPackets::Headers, 1)].into());
 }
 
 #[test]
@@ -150,11 +150,12 @@ fn what_is_no_tcp_says_what_it_is() {
     pcap.add(0, &ethernet(0x0800, &outer(50, &[7; 40])));
     // VXLAN's port, without VXLAN's flag.
     pcap.add(0, &ethernet(0x0800, &outer(17, &udp(4789, &[0; 60]))));
-    let expected = [(Skipped::NotIp(0x0806), 1), (Skipped::NotTcp(17), 2), (Skipped::NotTcp(50), 1)];
+    let expected =
+        [(SkippedPackets::NotIp(0x0806), 1), (SkippedPackets::NotTcp(17), 2), (SkippedPackets::NotTcp(50), 1)];
     assert_eq!(skipped(&pcap.0), expected.into());
 }
 
-fn skipped(file: &[u8]) -> BTreeMap<Skipped, u64> {
+fn skipped(file: &[u8]) -> BTreeMap<SkippedPackets, u64> {
     let mut capture = Capture::new(file, CaptureOptions::default()).unwrap();
     assert!(capture.next().is_none());
     capture.statistics().skipped
@@ -219,11 +220,11 @@ fn fragments_and_unknown_links_are_counted() {
     let mut capture = Capture::new(&pcap.0[..], CaptureOptions::default()).unwrap();
     assert!(capture.next().is_none());
     let statistics = capture.statistics();
-    assert_eq!(statistics.skipped, [(Skipped::Fragment, 2), (Skipped::Headers, 1)].into());
+    assert_eq!(statistics.skipped, [(SkippedPackets::Fragment, 2), (SkippedPackets::Headers, 1)].into());
     let pcap = behind(9999, &[]);
     let mut capture = Capture::new(&pcap[..], CaptureOptions::default()).unwrap();
     assert!(capture.next().is_none());
-    assert_eq!(capture.statistics().skipped, [(Skipped::Link(9999), 2)].into());
+    assert_eq!(capture.statistics().skipped, [(SkippedPackets::Link(9999), 2)].into());
 }
 
 /// Numbers in either byte order.

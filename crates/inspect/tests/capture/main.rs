@@ -6,7 +6,7 @@ mod kafka;
 mod packets;
 mod session;
 
-use milena_inspect::capture::{Capture, CaptureOptions, Captured, Connection, Event};
+use milena_inspect::capture::{Capture, CaptureEvent, CaptureOptions, Captured, Connection};
 
 /// What a capture gave.
 #[derive(Default)]
@@ -30,9 +30,9 @@ fn read_with(bytes: &[u8], options: CaptureOptions) -> Read {
     };
     for event in capture {
         match event {
-            Ok(Event::Exchange(captured)) => read.exchanges.push(*captured),
-            Ok(Event::Gap { missing, passed, .. }) => read.gaps.push((missing, passed)),
-            Ok(Event::Closed(connection)) => read.connections.push(*connection),
+            Ok(CaptureEvent::Exchange(captured)) => read.exchanges.push(*captured),
+            Ok(CaptureEvent::Gap { missing, passed, .. }) => read.gaps.push((missing, passed)),
+            Ok(CaptureEvent::Closed(connection)) => read.connections.push(*connection),
             Ok(_) => {}
             Err(error) => read.error = Some(error.to_string()),
         }

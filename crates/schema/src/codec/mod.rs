@@ -23,7 +23,7 @@ use crate::model::{Field, MessageSpec, StructId};
 
 pub(crate) use default::value as default_value;
 pub use find::{Finder, Found, TagSize};
-pub use note::{Annotated, Content, Note};
+pub use note::{Annotated, Note, NoteContent};
 use plan::Plan;
 pub(crate) use plan::Plans;
 pub use scan::Scalar;

@@ -38,12 +38,12 @@ pub struct Note {
     /// The bytes, with lengths, counts and null markers; up to where the reader stopped when it failed inside.
     pub range: Range<usize>,
     /// What was read.
-    pub content: Content,
+    pub content: NoteContent,
 }
 
 /// What a note found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum NoteContent {
     /// A value that holds no others, or null.
     Value(Value),
     /// An array of so many elements, which have notes of their own.
@@ -71,10 +71,10 @@ impl Note {
             map.insert("entity".to_owned(), json!(entity.name()));
         }
         match &self.content {
-            Content::Value(value) => map.insert("value".to_owned(), value.clone()),
-            Content::Array(count) => map.insert("count".to_owned(), json!(count)),
-            Content::Failed => map.insert("failed".to_owned(), json!(true)),
-            Content::Struct => None,
+            NoteContent::Value(value) => map.insert("value".to_owned(), value.clone()),
+            NoteContent::Array(count) => map.insert("count".to_owned(), json!(count)),
+            NoteContent::Failed => map.insert("failed".to_owned(), json!(true)),
+            NoteContent::Struct => None,
         };
         Value::Object(map)
     }
@@ -143,7 +143,7 @@ impl<'a> Notes<'a> {
             tag,
             entity,
             range: start..start,
-            content: Content::Failed,
+            content: NoteContent::Failed,
         });
     }
 
@@ -160,9 +160,9 @@ impl<'a> Notes<'a> {
             let note = &mut self.notes[index];
             note.range.end = end;
             note.content = match value {
-                Value::Array(array) => Content::Array(array.len()),
-                Value::Object(_) => Content::Struct,
-                value => Content::Value(value.clone()),
+                Value::Array(array) => NoteContent::Array(array.len()),
+                Value::Object(_) => NoteContent::Struct,
+                value => NoteContent::Value(value.clone()),
             };
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Notes<'a> {
         for ((_, index), tag) in self.unknown.drain(first..).zip(tags) {
             let note = &mut self.notes[index];
             note.range.end = note.range.start + tag.data.len();
-            note.content = Content::Value(base64_json(&tag.data));
+            note.content = NoteContent::Value(base64_json(&tag.data));
         }
     }
 }

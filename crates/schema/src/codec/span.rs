@@ -3,7 +3,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use milena_wire::Reader;
 
-use super::note::{Annotated, Content, Note};
+use super::note::{Annotated, Note, NoteContent};
 
 /// A run of bytes that means one thing.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl<'a> Walk<'a, '_> {
         let inner = |index: usize| notes.get(index).filter(|inner| inner.depth > note.depth);
         let own = match inner(index + 1) {
             Some(first) if first.tag.is_none() => note.range.start..first.range.start,
-            None if note.content != Content::Struct => note.range.clone(),
+            None if note.content != NoteContent::Struct => note.range.clone(),
             _ => note.range.start..note.range.start,
         };
         let mut cursor = own.end;
@@ -76,7 +76,7 @@ impl<'a> Walk<'a, '_> {
             cursor = field.range.end;
             next = self.note(next);
         }
-        if note.content == Content::Struct && !counted {
+        if note.content == NoteContent::Struct && !counted {
             cursor = self.tag_count(cursor, note.range.end, note.depth + 1);
         }
         self.push(cursor..note.range.end, note.depth + 1, Meaning::Other);

@@ -54,8 +54,8 @@ fn notes_cover_the_message() {
                 assert!(note.path.starts_with(&parent.path), "{} in {}", note.path, parent.path);
                 assert!(parent.range.start <= note.range.start && note.range.end <= parent.range.end, "{}", note.path);
             }
-            assert!(note.range.start >= end && note.content != Content::Failed, "{} {}", note.path, end);
-            end = if matches!(note.content, Content::Value(_)) { note.range.end } else { note.range.start };
+            assert!(note.range.start >= end && note.content != NoteContent::Failed, "{} {}", note.path, end);
+            end = if matches!(note.content, NoteContent::Value(_)) { note.range.end } else { note.range.start };
             above.push(note);
         }
     }
@@ -75,12 +75,12 @@ fn notes_tell_fields_and_bytes() {
             ("MetadataRequest.topics[0].name", "string", 4..9),
         ]
     );
-    assert_eq!(annotated.notes[3].content, Content::Value(json!("áa")));
-    assert_eq!(annotated.notes[1].content, Content::Array(1));
+    assert_eq!(annotated.notes[3].content, NoteContent::Value(json!("áa")));
+    assert_eq!(annotated.notes[1].content, NoteContent::Array(1));
 
     let cut = message("MetadataRequest").decode_annotated(wire.slice(..7), 1);
     assert_eq!(cut.notes.len(), 4);
-    assert!(cut.notes.iter().all(|note| note.content == Content::Failed));
+    assert!(cut.notes.iter().all(|note| note.content == NoteContent::Failed));
     assert_eq!(cut.outcome.unwrap_err().path(), "MetadataRequest.topics[0].name");
 
     let tagged = message("BeginTransactionRecord").decode_annotated(bytes("02 d00f 01 07 00 02 0261"), 0);

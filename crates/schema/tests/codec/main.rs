@@ -7,7 +7,7 @@ mod refusals;
 mod versions;
 
 use bytes::Bytes;
-use milena_schema::{Content, Field, LayoutField, MessageSpec, Scalar, Spec, TagSize, Type, UNKNOWN_TAGGED_FIELDS};
+use milena_schema::{Field, LayoutField, MessageSpec, NoteContent, Scalar, Spec, TagSize, Type, UNKNOWN_TAGGED_FIELDS};
 use milena_wire::{Error, ErrorKind};
 use serde_json::{Value, json};
 

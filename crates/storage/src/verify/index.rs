@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::folder::File;
 use crate::index::{IndexKind, OffsetEntry, TimeEntry};
 use crate::item::Verified;
-use crate::log::{Content, LogReader};
+use crate::log::{LogContent, LogReader};
 use crate::walk::{Step, Walk};
 
 /// An index without its log.
@@ -27,7 +27,7 @@ pub(super) fn offsets(walk: &mut Walk, file: &File, log: Option<&File>) -> Step<
     let (mut before, mut behind) = (None::<OffsetEntry>, file.name.offset);
     for part in LogReader::with_options(fs::File::open(&log.path)?, walk.options.log) {
         let part = part?;
-        let Content::Batch { batch, .. } = part.content else { continue };
+        let LogContent::Batch { batch, .. } = part.content else { continue };
         while let Some((range, entry)) = entries.offset() {
             let position = u64::from(entry.position);
             if position > part.range.start {
@@ -81,7 +81,7 @@ pub(super) fn times(walk: &mut Walk, file: &File, log: Option<&File>) -> Step<Ve
     let mut entries = Entries::open(file, IndexKind::Time)?;
     let (mut before, mut greatest) = (None::<TimeEntry>, -1);
     for part in LogReader::with_options(fs::File::open(&log.path)?, walk.options.log) {
-        let Content::Batch { batch, .. } = part?.content else { continue };
+        let LogContent::Batch { batch, .. } = part?.content else { continue };
         greatest = batch.max_timestamp().max(greatest);
         while let Some((range, entry)) = entries.time().filter(|(_, entry)| entry.offset <= batch.last_offset()) {
             let TimeEntry { timestamp, offset } = entry;

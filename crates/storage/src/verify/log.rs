@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::folder::{File, Folder};
 use crate::index::IndexKind;
 use crate::item::Verified;
-use crate::log::{Content, LogOptions, LogReader};
+use crate::log::{LogContent, LogOptions, LogReader};
 use crate::name::{FileKind, FileName, FileState};
 use crate::walk::{Step, Walk};
 
@@ -85,11 +85,11 @@ impl<'a> Logs<'a> {
                 let mut entries = Entries::open(file, IndexKind::Txn)?;
                 for entry in LogReader::with_options(fs::File::open(&log.path)?, walk.options.log) {
                     match entry?.content {
-                        Content::Batch { batch, crc_valid: true } => {
+                        LogContent::Batch { batch, crc_valid: true } => {
                             let is_compacted = self.checkpoints.is_compacted;
                             self.transactions.batch(&batch, Some(&mut entries), is_compacted)?;
                         }
-                        Content::Zeros => {}
+                        LogContent::Zeros => {}
                         _ => self.transactions.forget(),
                     }
                 }
@@ -182,7 +182,7 @@ impl<'a> Logs<'a> {
 fn looks_compacted(file: &File, options: LogOptions) -> Step<bool> {
     let mut next = None;
     for entry in LogReader::with_options(fs::File::open(&file.path)?, options) {
-        let Content::Batch { batch, crc_valid: true } = entry?.content else {
+        let LogContent::Batch { batch, crc_valid: true } = entry?.content else {
             next = None;
             continue;
         };
@@ -236,18 +236,18 @@ fn all(walk: &mut Walk, file: &File, verified: &mut Verified, check: &mut Check)
     for entry in LogReader::with_options(fs::File::open(&file.path)?, walk.options.log) {
         let entry = entry?;
         let (batch, crc_valid) = match entry.content {
-            Content::Batch { batch, crc_valid } => (batch, crc_valid),
-            Content::Damaged(fault) => {
+            LogContent::Batch { batch, crc_valid } => (batch, crc_valid),
+            LogContent::Damaged(fault) => {
                 walk.fault(&fault)?;
                 check(walk, Part::Damaged)?;
                 continue;
             }
-            Content::CutOff { .. } => {
+            LogContent::CutOff { .. } => {
                 walk.fault(&Fault::new("cut_off", entry.range, "a batch that is cut off at the end"))?;
                 check(walk, Part::Damaged)?;
                 continue;
             }
-            Content::Zeros => continue,
+            LogContent::Zeros => continue,
         };
         verified.entries += 1;
         walk.summary.batches += 1;

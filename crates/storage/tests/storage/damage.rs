@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use milena_records::{BatchBuilder, BatchMut, Codec, Record};
-use milena_storage::{Content, Fault, Item, LogOptions, LogReader, Options, Selection, read_log, verify};
+use milena_storage::{Fault, Item, LogContent, LogOptions, LogReader, Options, Selection, read_log, verify};
 
 use crate::folder::unpack;
 
@@ -36,11 +36,11 @@ fn walk(file: &[u8]) -> (Vec<i64>, Vec<Fault>, Vec<String>) {
         assert_eq!(entry.range.start, at, "no byte is passed over");
         at = entry.range.end;
         match entry.content {
-            Content::Batch { batch, crc_valid: true } => bases.push(batch.base_offset()),
-            Content::Batch { batch, crc_valid: false } => rest.push(format!("wrong {}", batch.base_offset())),
-            Content::Damaged(fault) => faults.push(fault),
-            Content::Zeros => rest.push(format!("zeros {:?}", entry.range)),
-            Content::CutOff { expected } => rest.push(format!("cut {:?} of {expected:?}", entry.range)),
+            LogContent::Batch { batch, crc_valid: true } => bases.push(batch.base_offset()),
+            LogContent::Batch { batch, crc_valid: false } => rest.push(format!("wrong {}", batch.base_offset())),
+            LogContent::Damaged(fault) => faults.push(fault),
+            LogContent::Zeros => rest.push(format!("zeros {:?}", entry.range)),
+            LogContent::CutOff { expected } => rest.push(format!("cut {:?} of {expected:?}", entry.range)),
         }
     }
     assert_eq!(at, file.len() as u64);
@@ -141,7 +141,9 @@ fn a_batch_above_the_limit_is_damage() {
     let (file, _) = log(&[0, 3]);
     let options = LogOptions { max_batch: 64, ..LogOptions::default() };
     let entries: Vec<_> = LogReader::with_options(&file[..], options).map(|entry| entry.unwrap().content).collect();
-    assert!(matches!(&entries[..], [Content::Damaged(fault)] if fault.message.contains("more than the limit of 64")));
+    assert!(
+        matches!(&entries[..], [LogContent::Damaged(fault)] if fault.message.contains("more than the limit of 64"))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whatever happens to one batch of a log, all others are found.
 
 use milena_records::{BatchBuilder, BatchMut, Codec, MessageSetBuilder, Record};
-use milena_storage::{Content, Fault, LogReader};
+use milena_storage::{Fault, LogContent, LogReader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -166,8 +166,8 @@ fn walk(file: &[u8]) -> (Vec<Vec<u8>>, Vec<Fault>) {
         assert_eq!(entry.range.start, end, "no byte is skipped");
         end = entry.range.end;
         match entry.content {
-            Content::Batch { batch, crc_valid: true } => right.push(batch.bytes().to_vec()),
-            Content::Damaged(fault) => faults.push(fault),
+            LogContent::Batch { batch, crc_valid: true } => right.push(batch.bytes().to_vec()),
+            LogContent::Damaged(fault) => faults.push(fault),
             _ => {}
         }
     }
@@ -239,8 +239,8 @@ fn a_batch_inside_of_a_record_is_a_part_of_it() {
     let entries: Vec<_> = LogReader::new(&file[..]).map(|entry| entry.unwrap()).collect();
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[0].range, 0..first.len() as u64);
-    assert!(matches!(&entries[0].content, Content::Batch { crc_valid: false, .. }));
-    assert!(matches!(&entries[1].content, Content::Batch { crc_valid: true, .. }));
+    assert!(matches!(&entries[0].content, LogContent::Batch { crc_valid: false, .. }));
+    assert!(matches!(&entries[1].content, LogContent::Batch { crc_valid: true, .. }));
 }
 
 /// A wrapper of magic 1 has the offset of its last message in front.
@@ -273,7 +273,7 @@ fn neighbours_with_wrong_checksums_are_told_apart() {
     let file = log.batches.concat();
     let valid: Vec<bool> = LogReader::new(&file[..])
         .map(|entry| match entry.unwrap().content {
-            Content::Batch { crc_valid, .. } => crc_valid,
+            LogContent::Batch { crc_valid, .. } => crc_valid,
             other => panic!("{other:?}"),
         })
         .collect();

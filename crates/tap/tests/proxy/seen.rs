@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use milena_inspect::capture::{Capture, CaptureOptions, Event as Read, PcapngWriter};
+use milena_inspect::capture::{Capture, CaptureEvent as Read, CaptureOptions, PcapngWriter};
 use milena_inspect::conversation::{Endpoints, Exchange, FactReader};
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::{ApiVersionsRequest, Bytes, MetadataRequest, ProduceRequest};

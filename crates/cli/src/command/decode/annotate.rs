@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use milena_inspect::Part;
-use milena_schema::{Content, Note};
+use milena_schema::{Note, NoteContent};
 
 use crate::output::{Paint, size};
 use crate::table::Table;
@@ -47,7 +47,7 @@ pub(super) fn int_type(bytes: usize) -> &'static str {
 
 /// A line for each note, and for the bytes between them.
 pub(super) fn rows(part: &Part, notes: &[Note], rows: &mut Vec<Row>) {
-    let failed = notes.iter().rposition(|note| note.content == Content::Failed);
+    let failed = notes.iter().rposition(|note| note.content == NoteContent::Failed);
     Walk { part, notes, failed, rows }.note(0);
     let end = notes.first().map_or(0, |note| note.range.end);
     let is_body = !part.message.name.ends_with("Header");
@@ -77,7 +77,7 @@ impl Walk<'_> {
         // Of what holds others only the bytes in front of the first are its own: a count, a marker of null.
         let own = match inner {
             Some(inner) if inner.tag.is_none() => note.range.start..inner.range.start,
-            None if note.content != Content::Struct => note.range.clone(),
+            None if note.content != NoteContent::Struct => note.range.clone(),
             _ => note.range.start..note.range.start,
         };
         let mut cursor = own.end;
@@ -94,7 +94,7 @@ impl Walk<'_> {
             cursor = inner.range.end;
             next = self.note(next);
         }
-        if note.content == Content::Struct {
+        if note.content == NoteContent::Struct {
             self.gap(cursor..note.range.end, note.depth + 1, "(count of tags)");
         }
         next

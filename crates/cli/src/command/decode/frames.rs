@@ -1,7 +1,7 @@
 //! `decode --as frames`: requests and responses with their headers.
 
 use bytes::Bytes;
-use milena_inspect::stream::{Assume, Found, Guess, Reading, read};
+use milena_inspect::stream::{Assume, FoundFrame, Guess, Reading, read};
 use serde_json::{Map, Value, json};
 
 use super::part::Printer;
@@ -23,7 +23,7 @@ pub(super) fn run(bytes: &Bytes, assume: Assume, printer: &mut Printer) -> Resul
     tally.finish("frames")
 }
 
-fn show(found: Found, printer: &mut Printer) -> Result<Option<Failure>> {
+fn show(found: FoundFrame, printer: &mut Printer) -> Result<Option<Failure>> {
     let (start, end) = (found.range.start, found.range.end);
     let place = format!("bytes {start}..{end}");
     let mut notes = found.notes.clone();

@@ -1,7 +1,7 @@
 //! `decode --as topic`: a record of one of Kafka's own topics.
 
 use bytes::Bytes;
-use milena_inspect::topic::{Content, Reader, TopicRecord};
+use milena_inspect::topic::{RecordContent, TopicReader, TopicRecord};
 
 use super::blob;
 use super::part::{Printer, decode};
@@ -16,8 +16,8 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn run(&self, printer: &mut Printer) -> Result {
-        let reader = Reader::for_topic(&self.topic).ok_or_else(|| {
-            let topics: Vec<&str> = Reader::topics().collect();
+        let reader = TopicReader::for_topic(&self.topic).ok_or_else(|| {
+            let topics: Vec<&str> = TopicReader::topics().collect();
             Failure::usage(format!("`{}` is none of Kafka's own topics", self.topic))
                 .hint(format!("those are {}", topics.join(", ")))
         })?;
@@ -28,7 +28,7 @@ impl Record {
         }
         let why =
             [("key", &record.key), ("value", &record.value)].into_iter().find_map(|(name, content)| match content {
-                Content::Raw { why, .. } => Some(Failure::failed(format!("the {name} is not understood: {why}"))),
+                RecordContent::Raw { why, .. } => Some(Failure::failed(format!("the {name} is not understood: {why}"))),
                 _ => None,
             });
         why.map_or(Ok(()), Err)
@@ -40,15 +40,15 @@ fn show(record: &TopicRecord, printer: &mut Printer) -> Result {
     let deletion = if record.is_deletion() { "  deletion: the value is null" } else { "" };
     for (what, content) in [("key", &record.key), ("value", &record.value)] {
         match content {
-            Content::Null if what == "value" => {
+            RecordContent::Null if what == "value" => {
                 printer.title(&format!("{name}  no value{deletion}"))?;
             }
-            Content::Null => printer.title(&format!("{name}  no key"))?,
-            Content::Raw { bytes, .. } => {
+            RecordContent::Null => printer.title(&format!("{name}  no key"))?,
+            RecordContent::Raw { bytes, .. } => {
                 printer.title(&format!("{name}  {what}, not understood"))?;
                 printer.unknown(0, bytes)?;
             }
-            Content::Read { part, prefix, .. } => {
+            RecordContent::Read { part, prefix, .. } => {
                 printer.title(&format!("{name}  {what}"))?;
                 let width = part.base / prefix.len().max(1);
                 for (index, (field, number)) in prefix.iter().enumerate() {

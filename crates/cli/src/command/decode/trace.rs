@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use milena_inspect::conversation::{Conversation, Exchange};
 use milena_inspect::time;
-use milena_inspect::trace::{Reader, TracedFrame};
+use milena_inspect::trace::{TraceReader, TracedFrame};
 use serde_json::{Map, json};
 
 use super::part::Printer;
@@ -24,7 +24,7 @@ struct Connection {
 pub(super) fn run(bytes: &Bytes, printer: &mut Printer) -> Result {
     let mut connections: BTreeMap<u64, Connection> = BTreeMap::new();
     let mut tally = Tally::default();
-    for traced in Reader::new(&bytes[..]) {
+    for traced in TraceReader::new(&bytes[..]) {
         let traced = match traced {
             Ok(traced) => traced,
             Err(error) => {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use milena_inspect::capture::{
-    Capture, CaptureError, CaptureOptions, CaptureStatistics, Captured, Event, Skipped, is_capture,
+    Capture, CaptureError, CaptureEvent, CaptureOptions, CaptureStatistics, Captured, SkippedPackets, is_capture,
 };
 use milena_inspect::conversation::{Direction, FactReader};
 use serde_json::{Value, json};
@@ -142,11 +142,11 @@ fn one(mut input: impl BufRead, name: &str, show: &mut Show, unread: &mut Unread
     let mut summary = Summary::default();
     for event in capture.by_ref() {
         match event {
-            Ok(Event::Exchange(captured)) => {
+            Ok(CaptureEvent::Exchange(captured)) => {
                 unread.exchange(&captured);
                 show.exchange(&captured)?;
             }
-            Ok(Event::Closed(connection)) => {
+            Ok(CaptureEvent::Closed(connection)) => {
                 if connection.frames > 0 {
                     unread.missing += connection.missing;
                     unread.passed += connection.passed;
@@ -185,13 +185,13 @@ fn note(name: &str, statistics: &CaptureStatistics) {
     }
     for (why, count) in &statistics.skipped {
         let why = match why {
-            Skipped::Link(number) => format!("of link type {number}, which is not known here"),
-            Skipped::Fragment => "fragments of IP packets, which are not put together".to_owned(),
-            Skipped::Headers => "without whole headers of IP and TCP".to_owned(),
+            SkippedPackets::Link(number) => format!("of link type {number}, which is not known here"),
+            SkippedPackets::Fragment => "fragments of IP packets, which are not put together".to_owned(),
+            SkippedPackets::Headers => "without whole headers of IP and TCP".to_owned(),
             // Every network has some of these beside TCP.
             _ if statistics.connections > 0 => continue,
-            Skipped::NotIp(kind) => format!("neither IPv4 nor IPv6, but {}", ether_type(*kind)),
-            Skipped::NotTcp(protocol) => format!("without TCP: {}", ip_protocol(*protocol)),
+            SkippedPackets::NotIp(kind) => format!("neither IPv4 nor IPv6, but {}", ether_type(*kind)),
+            SkippedPackets::NotTcp(protocol) => format!("without TCP: {}", ip_protocol(*protocol)),
             _ => continue,
         };
         eprintln!("note: {count} of {} packets are {why}", statistics.packets);
@@ -258,8 +258,10 @@ impl Show {
         Ok(self.out.write_all(lines.as_bytes())?)
     }
 
-    fn gap(&mut self, event: &Event) -> Result {
-        let Event::Gap { connection, direction, time, missing, passed, unknown, .. } = event else { return Ok(()) };
+    fn gap(&mut self, event: &CaptureEvent) -> Result {
+        let CaptureEvent::Gap { connection, direction, time, missing, passed, unknown, .. } = event else {
+            return Ok(());
+        };
         let time = milena_inspect::time::format(*time);
         if self.captures.summary {
             return Ok(());

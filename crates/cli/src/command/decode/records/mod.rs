@@ -7,7 +7,7 @@ pub(super) mod rows;
 
 use std::io::{Read, Write as _};
 
-use milena_storage::{Content, LogReader};
+use milena_storage::{LogContent, LogReader};
 
 use super::View;
 use crate::batches::Entry;
@@ -95,11 +95,11 @@ impl Records {
             is_empty = false;
             let (start, length) = (part.range.start, (part.range.end - part.range.start) as usize);
             match &part.content {
-                Content::CutOff { expected } => {
+                LogContent::CutOff { expected } => {
                     let whole = expected.map(|whole| format!(" of {whole}")).unwrap_or_default();
                     eprintln!("note: a batch that is cut off at the end, from byte {start}: {}{whole}", size(length));
                 }
-                Content::Zeros => {
+                LogContent::Zeros => {
                     eprintln!("note: zeros at the end, from byte {start}: {} of preallocated space", size(length));
                 }
                 _ => {}

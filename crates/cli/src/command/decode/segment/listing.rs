@@ -6,7 +6,7 @@ use milena_inspect::blob::Blob;
 use milena_inspect::record::first_offset;
 use milena_inspect::secret;
 use milena_inspect::segment::quorum_state_json;
-use milena_inspect::topic::{Content, TopicRecord};
+use milena_inspect::topic::{RecordContent, TopicRecord};
 use milena_records::{Batch, RecordRef};
 use milena_storage::{Fault, File, IndexEntry, Item};
 
@@ -235,23 +235,23 @@ pub(super) fn wrong(fault: &Fault) -> String {
 }
 
 /// A key or value of such a record.
-fn content(content: &Content, show_secrets: bool) -> String {
+fn content(content: &RecordContent, show_secrets: bool) -> String {
     match content {
-        Content::Null => "null".to_owned(),
-        Content::Read { part, .. } if !show_secrets && secret::may_hold(part.message) => {
+        RecordContent::Null => "null".to_owned(),
+        RecordContent::Read { part, .. } if !show_secrets && secret::may_hold(part.message) => {
             let bytes = secret::hide(part.message, part.version, &part.bytes);
             // Asterisks are as good a value as what they stand for.
             part.message.decode(bytes, part.version).map(|read| brief(&read.json)).unwrap_or_default()
         }
-        Content::Read { json, .. } => brief(json),
-        Content::Raw { why, .. } => format!("not understood: {why}"),
+        RecordContent::Read { json, .. } => brief(json),
+        RecordContent::Raw { why, .. } => format!("not understood: {why}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use milena_inspect::segment::read_log;
-    use milena_inspect::topic::Reader;
+    use milena_inspect::topic::TopicReader;
     use milena_records::{Codec, Record, encode};
     use milena_storage::Options;
 
@@ -263,7 +263,7 @@ mod tests {
         let record = |name: &str| {
             let text = |text: &str| [&[text.len() as u8 + 1], text.as_bytes()].concat();
             let value = [&[1, 4, 0, 4][..], &text("1"), &text(name), &text("hunter2"), &[0]].concat();
-            Reader::for_topic("__cluster_metadata").unwrap().decode(None, Some(&value)).value
+            TopicReader::for_topic("__cluster_metadata").unwrap().decode(None, Some(&value)).value
         };
         let [secret, plain] = [record("ssl.key.password"), record("log.dir")];
         assert!(content(&secret, false).ends_with("value: \"*******\""), "{}", content(&secret, false));
@@ -279,7 +279,7 @@ mod tests {
                     AK/IAAAAGQADAAAAAQADdHhuAAAAAAAAAAD/////AAAAAAAXAAAAAAABAAN0eG4AAAABAAAAAAAAAAA=";
         let value = milena_inspect::text::from_base64(text).unwrap();
         let key = &b"\0\x02\0\x0estatic-readers"[..];
-        let decoded = Reader::for_topic("__consumer_offsets").unwrap().decode(Some(key), Some(&value));
+        let decoded = TopicReader::for_topic("__consumer_offsets").unwrap().decode(Some(key), Some(&value));
         let file = encode(&[Record::new(key, value)], Codec::None).unwrap();
         let mut listing = Listing::new(Vec::new(), false, false);
         read_log(&file[..], &Options::default(), &mut |item, _| {
