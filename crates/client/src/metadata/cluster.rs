@@ -3,6 +3,7 @@ use milena_messages::{ErrorCode, MetadataResponse, Uuid};
 
 /// A cluster as one of its brokers sees it, which may be out of date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cluster {
     /// Id of the cluster; `None` when the broker does not know it, as before 0.10.1.
     pub cluster_id: Option<String>,
@@ -17,6 +18,7 @@ pub struct Cluster {
 
 /// One broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BrokerNode {
     /// Node id.
     pub id: i32,

@@ -26,8 +26,8 @@ type Script = Box<dyn FnMut(usize, &IncomingRequest) -> Act + Send>;
 
 /// What the broker does about a request.
 pub(crate) enum Act {
-    Answer(Write),
-    /// Keeps the connection open and never answers.
+    Respond(Write),
+    /// Keeps the connection open and never responds.
     Silence,
     /// Ends its own direction of the connection alone.
     HalfClose,
@@ -57,7 +57,7 @@ pub(crate) fn ends(request: &IncomingRequest, earliest: i64, latest: i64) -> Act
     } else {
         topic.partitions.iter_mut().for_each(|partition| partition.offset = -1);
     }
-    answer::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+    respond_with::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
 }
 
 /// Responds to Fetch with one partition.
@@ -69,7 +69,7 @@ pub(crate) fn fetched(high_watermark: i64, records: Bytes) -> Act {
         partitions: vec![data],
         ..Default::default()
     };
-    answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+    respond_with::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
 }
 
 /// Every API as this build knows it, except one with other versions.
@@ -77,11 +77,11 @@ pub(crate) fn versions_with(api: ApiKey, versions: VersionRange) -> Vec<(ApiKey,
     ApiKey::all().map(|one| (one, if one == api { versions } else { one.versions() })).collect()
 }
 
-pub(crate) fn answer<R: Request>(response: R::Response) -> Act
+pub(crate) fn respond_with<R: Request>(response: R::Response) -> Act
 where
     R::Response: Send + 'static,
 {
-    Act::Answer(Box::new(move |machine, request| machine.respond(request, &response).unwrap()))
+    Act::Respond(Box::new(move |machine, request| machine.respond(request, &response).unwrap()))
 }
 
 /// A broker with node id 1 that leads `letters`, partitions 0 and 1.
@@ -92,8 +92,7 @@ pub(crate) struct Broker {
 }
 
 impl Broker {
-    /// Answers ApiVersions and Metadata on its own. The script gets all else, with the how-manieth request of its API it
-    /// is, from 0.
+    /// Responds to ApiVersions and Metadata by itself. The script gets every request, and how many of that API came before.
     pub(crate) async fn start(script: impl FnMut(usize, &IncomingRequest) -> Act + Send + 'static) -> Self {
         Self::with_versions(ApiKey::all().map(|api| (api, api.versions())).collect(), script).await
     }
@@ -197,13 +196,13 @@ async fn serve(
                         ..Default::default()
                     };
                     let api_keys = versions.iter().map(entry).collect();
-                    answer::<ApiVersionsRequest>(ApiVersionsResponse { api_keys, ..Default::default() })
+                    respond_with::<ApiVersionsRequest>(ApiVersionsResponse { api_keys, ..Default::default() })
                 }
-                (ApiKey::METADATA, Act::Silence) => answer::<MetadataRequest>(metadata(port, true)),
+                (ApiKey::METADATA, Act::Silence) => respond_with::<MetadataRequest>(metadata(port, true)),
                 (_, act) => act,
             };
             match act {
-                Act::Answer(write) => write(&mut machine, &request),
+                Act::Respond(write) => write(&mut machine, &request),
                 Act::Silence => {}
                 Act::HalfClose => stream.shutdown().await.unwrap(),
                 Act::Metadata(edit) => {

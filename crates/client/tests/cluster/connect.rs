@@ -7,14 +7,14 @@ use milena_client::{
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::{ApiKey, HeartbeatRequest, HeartbeatResponse, MetadataRequest, VersionRange};
 
-use crate::broker::{Act, Broker, answer, nobody, not_a_broker};
+use crate::broker::{Act, Broker, nobody, not_a_broker, respond_with};
 
 fn config(bootstrap: Vec<String>) -> ClientConfig {
     ClientConfig { bootstrap, ..ClientConfig::default() }
 }
 
 #[tokio::test]
-async fn bootstrap_goes_on_to_the_address_that_answers() {
+async fn bootstrap_goes_on_to_the_address_that_responds() {
     let broker = Broker::start(|_, _| Act::Silence).await;
     let tls = not_a_broker(b"\x15\x03\x03\0\x02\x02\x46").await;
     let client = Client::connect(config(vec![nobody().await, tls, broker.address.clone()])).await.unwrap();
@@ -50,7 +50,7 @@ async fn every_address_that_failed_is_listed_with_its_cause_in_one_line() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_is_the_callers_fault() {
+async fn text_that_is_not_an_address_is_refused() {
     for bootstrap in [vec![], vec!["localhost".to_owned()]] {
         let error = Client::connect(config(bootstrap)).await.unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error}");
@@ -61,7 +61,7 @@ async fn an_address_that_cannot_be_is_the_callers_fault() {
 async fn a_half_closed_connection_fails_its_requests_and_is_opened_again() {
     let broker = Broker::start(|nth, request| match (request.api_key, nth) {
         (ApiKey::HEARTBEAT, 0) => Act::HalfClose,
-        (ApiKey::HEARTBEAT, _) => answer::<HeartbeatRequest>(HeartbeatResponse::default()),
+        (ApiKey::HEARTBEAT, _) => respond_with::<HeartbeatRequest>(HeartbeatResponse::default()),
         _ => Act::Silence,
     })
     .await;
@@ -74,7 +74,7 @@ async fn a_half_closed_connection_fails_its_requests_and_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_broker_that_does_not_answer_is_named_with_api_and_time() {
+async fn a_broker_that_does_not_respond_is_named_with_api_and_time() {
     let broker = Broker::start(|_, _| Act::Silence).await;
     let limit = Duration::from_millis(50);
     let client = Client::connect(ClientConfig { request_timeout: limit, ..broker.config() }).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_broker_that_does_not_answer_is_named_with_api_and_time() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_not_there_and_an_api_that_is_not_spoken_are_named() {
+async fn an_unknown_node_and_an_unsupported_api_are_named() {
     let versions = vec![(ApiKey::API_VERSIONS, VersionRange::new(0, 4)), (ApiKey::METADATA, VersionRange::new(0, 12))];
     let broker = Broker::with_versions(versions, |_, _| Act::Silence).await;
     let client = broker.client().await;
@@ -105,7 +105,7 @@ impl Observer for Notes {
 }
 
 #[tokio::test]
-async fn an_observer_sees_every_frame_in_order_and_an_answer_in_the_form_it_came_in() {
+async fn an_observer_sees_every_frame_in_order_and_a_response_at_the_version_it_came_in() {
     // ApiVersions 5 is refused in the form of version 0, and asked again at 2.
     let versions = vec![(ApiKey::API_VERSIONS, VersionRange::new(0, 2)), (ApiKey::METADATA, VersionRange::new(0, 9))];
     let broker = Broker::with_versions(versions, |_, _| Act::Silence).await;

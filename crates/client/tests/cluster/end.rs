@@ -7,7 +7,7 @@ use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
 use milena_messages::{ApiKey, Bytes, ErrorCode, FetchRequest, FetchResponse, VersionRange};
 use milena_records::BatchBuilder;
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, ends, fetched, versions_with};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, ends, fetched, respond_with, versions_with};
 
 fn batch(base: i64, values: &[&str]) -> Bytes {
     let mut builder = BatchBuilder::new().base_offset(base);
@@ -24,7 +24,7 @@ fn impatient() -> RangeOptions {
     options
 }
 
-/// Has offsets 0 to 9, and serves fetches by the script: how-manieth, and offset.
+/// Has offsets 0 to 9, and serves fetches by the script: nth, and offset.
 async fn serving(script: impl Fn(usize, i64) -> Bytes + Send + 'static) -> Broker {
     serving_versions(ApiKey::FETCH.versions(), script).await
 }
@@ -143,7 +143,7 @@ fn out_of_range() -> Act {
 
 fn respond(data: PartitionData) -> Act {
     let topic = FetchableTopicResponse { topic_id: TOPIC_ID, partitions: vec![data], ..Default::default() };
-    answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+    respond_with::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
 }
 
 #[tokio::test]

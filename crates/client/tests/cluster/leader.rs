@@ -9,13 +9,13 @@ use milena_client::{
 use milena_messages::produce::response::{PartitionProduceResponse, TopicProduceResponse};
 use milena_messages::{ApiKey, ErrorCode, HeartbeatRequest, ProduceRequest, ProduceResponse};
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, ends, nobody};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, ends, nobody, respond_with};
 
 fn written() -> Act {
     let partition_responses = vec![PartitionProduceResponse::default()];
     let topic =
         TopicProduceResponse { name: TOPIC.into(), topic_id: TOPIC_ID, partition_responses, ..Default::default() };
-    answer::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
+    respond_with::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
 }
 
 fn brief(broker: &Broker) -> ClientConfig {
@@ -51,7 +51,7 @@ async fn a_partition_without_leader_does_not_hold_up_the_others() {
 }
 
 #[tokio::test]
-async fn a_partition_that_cannot_be_is_refused_after_one_look_and_the_count_is_told() {
+async fn a_partition_that_does_not_exist_is_refused_after_one_look_up_and_the_count_is_named() {
     let broker = Broker::start(|_, request| match request.api_key {
         ApiKey::PRODUCE => written(),
         _ => Act::Silence,
@@ -163,7 +163,7 @@ async fn an_unanswered_produce_that_is_refused_does_not_fail_the_next_call() {
             *count.lock().unwrap() += 1;
             Act::HalfClose
         }
-        (ApiKey::HEARTBEAT, _) => answer::<HeartbeatRequest>(Default::default()),
+        (ApiKey::HEARTBEAT, _) => respond_with::<HeartbeatRequest>(Default::default()),
         _ => Act::Silence,
     })
     .await;

@@ -6,7 +6,7 @@ use milena_messages::produce::response::{PartitionProduceResponse, TopicProduceR
 use milena_messages::{ApiKey, ErrorCode, MetadataRequest, ProduceRequest, ProduceResponse, VersionRange};
 use milena_records::Batches;
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, metadata};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, metadata, respond_with};
 
 fn outcome(error_code: ErrorCode, base_offset: i64) -> Act {
     let partition = PartitionProduceResponse { error_code, base_offset, ..Default::default() };
@@ -16,7 +16,7 @@ fn outcome(error_code: ErrorCode, base_offset: i64) -> Act {
         partition_responses: vec![partition],
         ..Default::default()
     };
-    answer::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
+    respond_with::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
 }
 
 fn records() -> Vec<Record> {
@@ -31,7 +31,7 @@ fn brief(broker: &Broker) -> ClientConfig {
     }
 }
 
-/// Answers Produce by its number, leaves all else to the broker.
+/// Responds to Produce by its number, leaves all else to the broker.
 async fn producing(mut script: impl FnMut(usize) -> Act + Send + 'static) -> Broker {
     Broker::start(move |nth, request| match request.api_key {
         ApiKey::PRODUCE => script(nth),
@@ -53,7 +53,7 @@ async fn a_leader_that_moved_is_looked_up_and_the_batch_sent_again() {
 }
 
 #[tokio::test]
-async fn a_leader_that_never_is_one_fails_at_the_deadline_with_the_last_cause() {
+async fn a_leader_that_never_leads_fails_at_the_deadline_with_the_last_cause() {
     let broker = producing(|_| outcome(ErrorCode::NOT_LEADER_OR_FOLLOWER, -1)).await;
     let client = Client::connect(brief(&broker)).await.unwrap();
     let error = client.produce(TOPIC, 0, Acks::All, Codec::None, records()).await.unwrap_err();
@@ -69,7 +69,7 @@ async fn a_leader_that_never_is_one_fails_at_the_deadline_with_the_last_cause() 
 async fn a_topic_of_a_moment_ago_is_waited_for_and_one_that_never_comes_is_not() {
     let script = |found_at| {
         move |nth, request: &IncomingRequest| match request.api_key {
-            ApiKey::METADATA if nth < found_at => answer::<MetadataRequest>(metadata(1, false)),
+            ApiKey::METADATA if nth < found_at => respond_with::<MetadataRequest>(metadata(1, false)),
             ApiKey::PRODUCE => outcome(ErrorCode::NONE, 0),
             _ => Act::Silence,
         }
@@ -111,12 +111,12 @@ async fn a_batch_that_may_have_been_appended_is_sent_again_only_when_asked_for()
 }
 
 #[tokio::test]
-async fn acks_0_waits_for_no_answer_and_the_connection_goes_on() {
+async fn acks_0_waits_for_no_response_and_the_connection_goes_on() {
     let broker = Broker::start(|_, request| match request.api_key {
         ApiKey::PRODUCE => {
             let produce: ProduceRequest = request.decode().unwrap();
             match produce.acks {
-                0 => Act::Answer(Box::new(|machine, request| machine.respond_nothing(request).unwrap())),
+                0 => Act::Respond(Box::new(|machine, request| machine.respond_nothing(request).unwrap())),
                 acks => outcome(ErrorCode::NONE, acks.into()),
             }
         }

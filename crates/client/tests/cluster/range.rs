@@ -9,7 +9,7 @@ use milena_messages::{
 use milena_records::{BatchBuilder, Codec, Control, MessageSetBuilder};
 use milena_wire::Bytes;
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, respond_with};
 
 /// The batches of a log, with their first and last offset.
 type Log = Vec<(i64, i64, Bytes)>;
@@ -52,7 +52,7 @@ async fn serving_at(fetch: i16, log: Log, end: i64, aborted: Vec<(i64, i64)>) ->
             let partition = ListOffsetsPartitionResponse { offset, ..Default::default() };
             let topic =
                 ListOffsetsTopicResponse { name: TOPIC.into(), partitions: vec![partition], ..Default::default() };
-            answer::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+            respond_with::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
         }
         ApiKey::FETCH => {
             let asked: FetchRequest = request.decode().unwrap();
@@ -80,7 +80,7 @@ async fn serving_at(fetch: i16, log: Log, end: i64, aborted: Vec<(i64, i64)>) ->
                 partitions: vec![data],
                 ..Default::default()
             };
-            answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+            respond_with::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
         }
         _ => Act::Silence,
     })
@@ -218,7 +218,7 @@ async fn offsets_out_of_range_and_records_that_are_gone_are_named() {
             let partition = ListOffsetsPartitionResponse { offset: 9, ..Default::default() };
             let topic =
                 ListOffsetsTopicResponse { name: TOPIC.into(), partitions: vec![partition], ..Default::default() };
-            answer::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+            respond_with::<ListOffsetsRequest>(ListOffsetsResponse { topics: vec![topic], ..Default::default() })
         }
         ApiKey::FETCH => {
             let topic = FetchableTopicResponse {
@@ -226,7 +226,7 @@ async fn offsets_out_of_range_and_records_that_are_gone_are_named() {
                 partitions: vec![Default::default()],
                 ..Default::default()
             };
-            answer::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+            respond_with::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
         }
         _ => Act::Silence,
     })

@@ -12,7 +12,7 @@ use milena_messages::{
 };
 use milena_records::Batches;
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, versions_with};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, respond_with, versions_with};
 
 /// What one batch meets.
 enum Verdict {
@@ -66,7 +66,7 @@ async fn judging(
         let partition_responses = vec![partition];
         let topic =
             TopicProduceResponse { name: TOPIC.into(), topic_id: TOPIC_ID, partition_responses, ..Default::default() };
-        answer::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
+        respond_with::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
     })
     .await;
     (broker, log)
@@ -79,7 +79,7 @@ fn limit(bytes: usize) -> Act {
         ..Default::default()
     };
     let result = DescribeConfigsResult { configs: vec![config], ..Default::default() };
-    answer::<DescribeConfigsRequest>(DescribeConfigsResponse { results: vec![result], ..Default::default() })
+    respond_with::<DescribeConfigsRequest>(DescribeConfigsResponse { results: vec![result], ..Default::default() })
 }
 
 fn records(values: &[&str]) -> Vec<Record> {
@@ -182,7 +182,7 @@ async fn a_record_that_cannot_be_written_in_the_old_format_does_not_lose_the_oth
 }
 
 #[tokio::test]
-async fn records_in_doubt_are_told_apart_and_the_ones_after_them_are_written() {
+async fn records_in_doubt_are_reported_and_the_ones_after_them_are_written() {
     let judge = |_: &Bytes, values: &[String]| match values[0].as_str() {
         "lost" => Some(Verdict::Close),
         "late" => Some(Verdict::Code(ErrorCode::REQUEST_TIMED_OUT)),

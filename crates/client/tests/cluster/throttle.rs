@@ -16,7 +16,7 @@ use milena_messages::{
     ProduceRequest, ProduceResponse,
 };
 
-use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, answer, ends, fetched};
+use crate::broker::{Act, Broker, TOPIC, TOPIC_ID, ends, fetched, respond_with};
 
 #[derive(Default)]
 struct Throttles(Mutex<Vec<(ApiKey, Duration)>>);
@@ -30,7 +30,7 @@ impl Observer for Throttles {
 }
 
 fn throttled_fetch(millis: i32) -> Act {
-    answer::<FetchRequest>(FetchResponse { throttle_time_ms: millis, ..Default::default() })
+    respond_with::<FetchRequest>(FetchResponse { throttle_time_ms: millis, ..Default::default() })
 }
 
 #[tokio::test]
@@ -72,7 +72,11 @@ async fn topics_that_a_quota_keeps_out_are_created_after_the_wait_and_the_others
                 ..Default::default()
             };
             let topics = asked.topics.iter().map(topic).collect();
-            answer::<CreateTopicsRequest>(CreateTopicsResponse { topics, throttle_time_ms: 20, ..Default::default() })
+            respond_with::<CreateTopicsRequest>(CreateTopicsResponse {
+                topics,
+                throttle_time_ms: 20,
+                ..Default::default()
+            })
         }
         ApiKey::METADATA => {
             let asked: MetadataRequest = request.decode().unwrap();
@@ -95,7 +99,7 @@ fn asked_first(request: &IncomingRequest) -> CreatableTopic {
 }
 
 #[tokio::test]
-async fn one_fetch_tells_for_how_long_it_is_throttled() {
+async fn a_fetch_reports_for_how_long_it_is_throttled() {
     let broker = Broker::start(|_, request| match request.api_key {
         ApiKey::FETCH => throttled_fetch(1),
         _ => Act::Silence,
@@ -118,7 +122,7 @@ async fn a_throttled_producer_does_not_run_out_of_time_while_it_waits() {
                 ..Default::default()
             };
             let responses = vec![topic];
-            answer::<ProduceRequest>(ProduceResponse { responses, throttle_time_ms: 700, ..Default::default() })
+            respond_with::<ProduceRequest>(ProduceResponse { responses, throttle_time_ms: 700, ..Default::default() })
         }
         _ => Act::Silence,
     })

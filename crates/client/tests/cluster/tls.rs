@@ -11,7 +11,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::broker::{Act, Broker, TOPIC, answer, not_a_broker};
+use crate::broker::{Act, Broker, TOPIC, not_a_broker, respond_with};
 
 /// A port that speaks TLS in front of the brokers, and the file that vouches for it.
 async fn in_front_of(broker: String, name: &str) -> (String, std::path::PathBuf) {
@@ -64,7 +64,7 @@ async fn a_request_of_many_tls_records_goes_out_whole() {
         let partition = PartitionProduceResponse { base_offset: size as i64, ..Default::default() };
         let topic =
             TopicProduceResponse { name: TOPIC.into(), partition_responses: vec![partition], ..Default::default() };
-        answer::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
+        respond_with::<ProduceRequest>(ProduceResponse { responses: vec![topic], ..Default::default() })
     })
     .await;
     let (address, ca) = in_front_of(broker.address.clone(), "many").await;
