@@ -7,7 +7,7 @@ use crate::place;
 
 /// The class path of what the file `pom` of the checkout names, with `more` for Maven, such as the version of an artifact.
 ///
-/// Maven is asked once and the result kept under `name`, until the pom changes or a jar is gone.
+/// Maven runs once, and its output is kept under `name`, until the pom changes or a jar is gone.
 pub(crate) fn class_path(pom: &str, name: &str, more: &[&str]) -> Result<String> {
     let pom = place::root().join(pom);
     let pom_text = fs::read_to_string(&pom).on(&pom)?;

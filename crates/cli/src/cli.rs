@@ -12,17 +12,17 @@ const STYLES: Styles = Styles::styled()
 
 const MORE: &str = "\
 Start here:
-  milena demo                                      watch a client and a broker talk, frame by frame
+  milena demo                                      see a client and a broker talk, frame by frame
   milena describe Fetch                            the layout of a message, at every version
-  milena decode --request --annotate 00000017…     which bytes mean what
-  milena apis --bootstrap localhost:9092           what a broker speaks
+  milena decode --request --annotate 00000017…     what each byte of a frame means
+  milena apis --bootstrap localhost:9092           which APIs and versions a broker has
 
 Exit codes:
   0  done
   1  something failed, or bytes could not be understood
-  2  the call was wrong
+  2  the command line is wrong
 
-Data goes to stdout and everything else to stderr. `milena COMMAND --help` has examples for each command.";
+Data is written to stdout, everything else to stderr. `milena COMMAND --help` has examples for each command.";
 
 /// Kafka's wire protocol, every API and every version: look at bytes, talk to brokers, be a broker.
 #[derive(Debug, Parser)]

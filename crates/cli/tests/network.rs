@@ -74,7 +74,7 @@ fn the_demo_ends_well_in_100_columns() {
     assert_eq!(broker.call(&["topics", "list"], "").lines().count(), 1, "the topic is gone");
 }
 
-/// What a peer says to whoever connects, and then closes.
+/// A peer that sends this on every connection, and then closes it.
 fn peer(says: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

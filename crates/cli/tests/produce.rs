@@ -160,7 +160,7 @@ fn records_that_the_topic_refuses_are_named_and_the_others_are_written() {
 fn lines_in_doubt_are_named_and_the_next_are_written() {
     let broker = Broker::start();
     broker.call(&["topics", "create", "letters"], "");
-    // The connection ends before the second batch reaches the broker; the client cannot tell that from after.
+    // The connection ends before the second batch reaches the broker; to the client it looks as if it was after.
     let tap = broker.tapped("127.0.0.1:0", &["--fault", "produce@2: cut"]);
     let lines = "1\n2\n3\n4\n5\n6\n";
     let outcome = tap.outcome(&["produce", "letters", "--batch", "2", "--linger", "10s"], lines);

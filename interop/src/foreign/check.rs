@@ -51,7 +51,7 @@ pub(super) fn same_as_consumed(
     same("milena consume", case, &found, samples, window)
 }
 
-/// The broker's disk has the records in the format and with the codec that were meant.
+/// The broker's disk has the records in the format and with the codec that the case names.
 pub(super) fn same_as_stored(
     case: &Case,
     codec: Codec,

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What a call left behind.
+/// The result of a call.
 pub(crate) struct Outcome {
     /// Exit code.
     pub(crate) code: i32,
