@@ -73,7 +73,7 @@ fn value(name: &str, json: &Value) -> String {
     }
 }
 
-/// Batches are told by what they hold.
+/// Batches are shown by their content.
 fn records(base64: &str) -> String {
     let bytes = Bytes::from(from_base64(base64).unwrap_or_default());
     let length = bytes.len();

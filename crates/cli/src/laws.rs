@@ -68,7 +68,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     let mut words = vec![Vec::new()];
     let mut word = String::new();
     let mut quote = None;
-    // A comment is what stands behind two spaces.
+    // A comment is what comes after two spaces.
     let line = line.trim();
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {

@@ -80,7 +80,7 @@ pub(crate) fn fold(text: &str, width: usize) -> String {
             out.push('\n');
             continue;
         }
-        // The first line keeps its columns: only what comes after it is wrapped anew.
+        // The first line keeps its columns: only what comes after it is wrapped again.
         let mut rest = line;
         if let Some(at) = break_before(rest, width) {
             out.push_str(rest[..at].trim_end());

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use common::milena;
 
-/// Each is answered with an error of the kind beside it.
+/// Each gets an error of the kind beside it.
 const HOSTILE: [(&str, &str); 24] = [
     ("garbage", "invalid_value"),
     ("{\"id\":1", "invalid_value"),

@@ -1,4 +1,4 @@
-//! Questions to `milena codec` that were damaged on the way: each is answered, and the next one goes on.
+//! Questions to `milena codec` that were damaged on the way: each gets a response, and the next one goes on.
 
 mod common;
 #[path = "../../milena/tests/mutate/mod.rs"]
@@ -28,12 +28,12 @@ fn every_damaged_line_is_answered_and_the_next_goes_on() {
     let mut lines = Vec::new();
     for round in 0..5_000 {
         let mut line = QUESTIONS[round % QUESTIONS.len()].as_bytes().to_vec();
-        // Some stay whole: an answer must not depend on the lines before it.
+        // Some stay whole: a response must not depend on the lines before it.
         for _ in 0..random.below(4) {
             mutate(&mut line, &mut random);
         }
         line.retain(|byte| *byte != b'\n');
-        // Blank lines have no answer.
+        // Blank lines have no response.
         if !line.trim_ascii().is_empty() {
             lines.push(line);
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use common::milena;
 use serde_json::{Value, json};
 
-/// ApiVersions version 0 of the client "rune", and an answer without APIs.
+/// ApiVersions version 0 of the client "rune", and a response without APIs.
 const BOTH: &str = "0000000e 0012 0000 00000001 0004 72756e65  0000000a 00000001 0000 00000000";
 
 /// A file of its own for a test.
@@ -44,7 +44,7 @@ fn encode_is_the_inverse_whatever_was_understood() {
     let plain = |hex: &str| hex.split_whitespace().collect::<String>();
     let frames = [
         BOTH.to_owned(),
-        // Bytes behind the message, unknown tags, an unknown key, a version of the future, a client id of Latin-1.
+        // Bytes after the message, unknown tags, an unknown key, a version of the future, a client id of Latin-1.
         "00000010 0012 0000 00000001 0004 72756e65 beef".to_owned(),
         "00000018 0012 0003 00000001 0004 72756e65 01 9401 01 ff 02 61 02 62 00".to_owned(),
         "00000011 2710 0005 00000009 0003 666f6f 11223344".to_owned(),

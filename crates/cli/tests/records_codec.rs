@@ -6,7 +6,7 @@ mod common;
 use common::milena;
 use serde_json::{Value, json};
 
-/// A batch of gzip as librdkafka produced it and Kafka 4.4 stored it, and the marker that Kafka wrote behind a transaction.
+/// A batch of gzip as librdkafka produced it and Kafka 4.4 stored it, and the marker that Kafka wrote after a transaction.
 const GZIP: &str = "00000000000000050000008f0000000002cbf3c52b000100000004000001a22bc96fb1000001a22bc96fb1ffffffffffffffffff\
     ffffffffff000000051f8b0800000000000003bbc1c8c0c0c0788a31bd2ab34081c6840183000303134bb62123c30fa0b52c2cd946f4b1d8888d2983\
     c9902983912d29338fe53fc31da0ed6c2cd9c6f4b1dd186c1f074bb6097dec336100001de18ebcd5010000";
@@ -192,7 +192,7 @@ fn a_bomb_is_an_error_of_its_kind() {
     assert_eq!(answer["batches"][0]["error"]["kind"], "limit_exceeded", "{answer}");
 }
 
-/// Each is answered with an error of the kind beside it.
+/// Each gets an error of the kind beside it.
 const HOSTILE: [(&str, &str); 27] = [
     (r#""op":"records""#, "invalid_value"),
     (r#""op":"records","hex":7"#, "invalid_value"),

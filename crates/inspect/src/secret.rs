@@ -45,7 +45,7 @@ pub fn may_hold(message: &MessageSpec) -> bool {
     holders.contains(&message.name.as_str())
 }
 
-/// A message at the start of `bytes`, without its secrets. Bytes behind it stay.
+/// A message at the start of `bytes`, without its secrets. Bytes after it stay.
 ///
 /// What cannot be read of a message that may hold secrets is taken for one, as a whole.
 pub fn hide(message: &MessageSpec, version: i16, bytes: &Bytes) -> Bytes {

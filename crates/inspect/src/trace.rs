@@ -6,7 +6,7 @@
 //! ```
 //!
 //! (on one line). `frame` is base64 of header and body, without the size in front. A reader needs `direction` and `frame`;
-//! the rest may be missing, and `api`, `version`, `correlationId` and `clientId` are for eyes: the frame says it itself.
+//! the rest may be missing, and `api`, `version`, `correlationId` and `clientId` are for readers: the frame has it too.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::time::Duration;

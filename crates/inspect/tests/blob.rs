@@ -12,7 +12,7 @@ fn hex(text: &str) -> Bytes {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Two topics with three partitions each, as a consumer of 2.4 told them: issue 1149 of kafka-go took it for a
+/// Two topics with three partitions each, as a consumer of 2.4 sent them: issue 1149 of kafka-go took it for a
 /// subscription.
 const REPORTED_AS_SUBSCRIPTION: &str = "0001 00000002 000d 746573742d7772697465722d30 00000003 00000000 00000002 00000001 \
     000d 746573742d7772697465722d31 00000003 00000000 00000002 00000001 ffffffff";
@@ -55,7 +55,7 @@ fn an_assignment_reported_as_a_subscription_is_seen() {
 
 #[test]
 fn a_subscription_of_version_1_with_bytes_behind_is_read_and_they_are_named() {
-    // Version 1 with what version 2 has behind it, as some clients send it: issue 1808 of sarama.
+    // Version 1 with what version 2 has after it, as some clients send it: issue 1808 of sarama.
     let blob = read(Kind::Subscription, hex("0001 00000001 0001 74 ffffffff 00000000 ffffffff")).unwrap();
     assert_eq!((blob.version, blob.leftover), (1, 4));
     assert_eq!(blob.notes, ["4 bytes left over, from byte 17"]);

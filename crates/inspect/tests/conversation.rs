@@ -1,4 +1,4 @@
-//! Requests find their answers, whatever is odd about them.
+//! Requests find their responses, whatever is odd about them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::time::Duration;

@@ -37,7 +37,7 @@ fn named(found: &FoundFrame) -> (&'static str, &str, i16) {
 
 #[test]
 fn both_directions_may_be_mixed() {
-    // The answers have ids that look like requests of Produce.
+    // The responses have ids that look like requests of Produce.
     let bytes = stream(&[
         "0012 0003 00000003 0001 63 00 02 61 02 62 00",
         "0003 0001 00000004 0001 63 ffffffff",

@@ -116,7 +116,7 @@ fn stream(request: &[u8], answer: &[u8], proxy: Option<Start>) -> (f64, Option<f
     (megabytes / took.as_secs_f64(), at_work)
 }
 
-/// Answers each frame with the same bytes.
+/// Responds to each frame with the same bytes.
 fn server(answer: &[u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -42,7 +42,7 @@ pub enum Event {
     Warning(String),
 }
 
-/// The way of events to whoever looks at them, from any thread. It never makes the traffic wait: what does not fit is left
+/// The way of events to their reader, from any thread. It never makes the traffic wait: what does not fit is left
 /// out, and counted.
 #[derive(Debug)]
 pub(crate) struct Queue {

@@ -13,7 +13,7 @@ pub(crate) fn i32_at(frame: &[u8], at: usize) -> Option<i32> {
     frame.get(at..)?.first_chunk().map(|bytes| i32::from_be_bytes(*bytes))
 }
 
-/// Where the body of an answer begins: behind the correlation id and the tagged fields of the header.
+/// Where the body of a response begins: after the correlation id and the tagged fields of the header.
 pub(crate) fn response_body(api: ApiKey, version: i16, frame: &[u8]) -> Option<usize> {
     let tagged = api.response_header_version(version) >= 1;
     let start = if frame.len() < 4 { return None } else { 4 };

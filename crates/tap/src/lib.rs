@@ -11,7 +11,7 @@
 //! let config = TapConfig { bootstrap: vec![Address::parse("kafka-1:9092")?], ..TapConfig::default() };
 //! let (tap, watch) = Tap::watched(config, 64 << 20)?;
 //! println!("bootstrap.servers={}", tap.address());
-//! // On a thread of its own: whoever looks may be slow.
+//! // On a thread of its own: the reader may be slow.
 //! let watcher = std::thread::spawn(move || {
 //!     while let Ok(event) = watch.next(Duration::MAX) {
 //!         if let Event::Exchange(exchange) = event {
@@ -37,15 +37,15 @@
 //!
 //! # What passes
 //!
-//! Frames pass as they are, byte for byte, whatever is in them: unknown APIs, versions and tagged fields, bytes behind a
-//! message. Only hosts and ports of nodes in answers become others, those of a listener of this side that stands in for the
+//! Frames pass as they are, byte for byte, whatever is in them: unknown APIs, versions and tagged fields, bytes after a
+//! message. Only hosts and ports of nodes in responses become others, those of a listener of this side that stands in for the
 //! node, and the lengths around them. Which fields those are comes from the spec, and a test holds it to be all.
 //!
 //! # What it costs
 //!
 //! A frame is read to its end before it goes on, and its bytes are not copied; those of a small one are, for the watcher.
 //! Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction and what
-//! comes in one read behind it is held.
+//! comes in one read after it is held.
 
 mod cap;
 mod config;

@@ -48,9 +48,9 @@ impl Patches {
         self.put(at, bytes);
     }
 
-    /// The frame with its changes, in pieces to be written one behind the other. What did not change is not copied.
+    /// The frame with its changes, in pieces to be written one after the other. What did not change is not copied.
     pub(crate) fn apply(mut self, frame: &Bytes) -> Vec<Bytes> {
-        // Inner tags come behind those around them.
+        // Inner tags come after those around them.
         for index in (0..self.tags.len()).rev() {
             let TagChange { tag, around, grown } = &self.tags[index];
             if *grown == 0 {

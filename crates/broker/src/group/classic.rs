@@ -346,7 +346,7 @@ impl ClassicGroup {
     fn expire_member(&mut self, id: &str, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
         let Some(member) = self.members.get_mut(id) else { return };
         if !member.is_new && (member.joining.is_some() || member.syncing.is_some()) {
-            // Its session begins anew with the response.
+            // Its session begins again with the response.
             member.expires_at = None;
             return;
         }

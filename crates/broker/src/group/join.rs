@@ -8,7 +8,7 @@ use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
 
 /// From this version on a new member has to come again with the id that it was given (KIP-394).
 const ID_REQUIRED: i16 = 4;
-/// From this version on a static member that leads may be told to leave the assignment as it is (KIP-814).
+/// From this version on a static member that leads may be asked to leave the assignment as it is (KIP-814).
 const SKIP_ASSIGNMENT: i16 = 9;
 
 /// A JoinGroup request, and what is known of its client.
@@ -77,7 +77,7 @@ impl GroupMachine {
             if !member_id.is_empty() {
                 return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
             }
-            // A group that cannot begin leaves nothing behind.
+            // A group that cannot begin leaves nothing.
             if join.request.protocol_type.is_empty() || join.request.protocols.is_empty() {
                 return join.refuse(member_id, ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
             }
@@ -246,7 +246,7 @@ impl ClassicGroup {
         if join.version >= SKIP_ASSIGNMENT {
             response.skip_assignment = self.is_leader(&new);
         } else {
-            // An old leader that is told that it leads would assign anew: it is told of its former id.
+            // An old leader that learns that it leads would assign again: it gets its former id.
             response.members = Vec::new();
             response.leader = crate::group::text(old_leader.as_deref());
         }

@@ -143,7 +143,7 @@ impl GroupMachine {
     }
 
     /// Notes when a group has something to do. Calls after a later time than the noted one cost nothing: the group is
-    /// looked at too early once, and then noted anew.
+    /// looked at too early once, and then noted again.
     fn arm(&mut self, id: &str) {
         let Some(wanted) = self.groups.get(id).and_then(ClassicGroup::next_deadline) else { return };
         if self.armed.get(id).is_some_and(|armed| *armed <= wanted) {

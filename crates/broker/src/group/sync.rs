@@ -94,7 +94,7 @@ impl ClassicGroup {
         let assignments: BTreeMap<&str, &Bytes> =
             request.assignments.iter().map(|one| (&*one.member_id, &one.assignment)).collect();
         for member in self.members.values_mut() {
-            // Those whom the leader left out have nothing. A slice of the request should not keep all of it in memory.
+            // Members that the leader left out have nothing. A slice of the request should not keep all of it in memory.
             member.assignment =
                 assignments.get(&*member.id).map(|bytes| Bytes::copy_from_slice(bytes)).unwrap_or_default();
         }

@@ -260,7 +260,7 @@ fn says(raw: &Bytes, api: &Api, version: i16, request: bool, header: &Map<String
     parts.is_some_and(|parts| same(&parts))
 }
 
-/// Bytes that stood behind a message.
+/// Bytes that came after a message.
 fn with_leftover(bytes: Bytes, leftover: Option<&Value>) -> Result<Bytes> {
     match leftover {
         None => Ok(bytes),

@@ -118,7 +118,7 @@ impl Cache {
         ids.iter().filter_map(|id| known.brokers.get(id).cloned()).collect()
     }
 
-    /// Looks a topic up anew when it is needed again. The first time its epochs are kept, so that a broker that is out of date
+    /// Looks a topic up again when it is needed again. The first time its epochs are kept, so that a broker that is out of date
     /// does not bring back an earlier leader; the second time nothing is.
     pub(crate) fn doubt_topic(&self, topic: &str) {
         let mut known = self.lock();
@@ -135,7 +135,7 @@ impl Cache {
         self.lock().topics.remove(topic);
     }
 
-    /// Looks the controller up anew when it is needed again.
+    /// Looks the controller up again when it is needed again.
     pub(crate) fn forget_controller(&self) {
         self.lock().controller = None;
     }

@@ -25,7 +25,7 @@ pub struct RangeReader {
     position: i64,
     /// `None` for no end.
     end: Option<i64>,
-    /// Whether to begin anew when the oldest record was deleted before anything was read.
+    /// Whether to begin again when the oldest record was deleted before anything was read.
     follows_start: bool,
     run: Option<Run>,
     records: Option<(IntoRecords, i64)>,
@@ -276,7 +276,7 @@ impl RangeReader {
         let most = self.run.as_ref().and_then(|run| run.high_watermark).unwrap_or(self.position);
         if !self.options.skip_corrupt || most <= self.position {
             self.run = None;
-            // Whoever tries again at once does not load the broker.
+            // Trying again at once does not load the broker.
             self.progress.pause_after_error().await;
             return Err(error);
         }

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::broker::{Act, Broker, TOPIC, not_a_broker, respond_with};
 
-/// A port that speaks TLS in front of the brokers, and the file that vouches for it.
+/// A port that speaks TLS in front of the brokers, and the file with its CA certificate.
 async fn in_front_of(broker: String, name: &str) -> (String, std::path::PathBuf) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let file = std::env::temp_dir().join(format!("milena-client-{name}-{}.pem", std::process::id()));

@@ -9,7 +9,7 @@ use crate::conversation::{Direction, Exchange, Facts};
 pub enum CaptureEvent {
     /// A request and its response, as far as both were captured.
     Exchange(Box<Captured>),
-    /// Between two frames bytes are missing, or could not be told to be frames.
+    /// Between two frames bytes are missing, or could not be recognised as frames.
     Gap {
         /// Number of the connection.
         connection: u64,
@@ -19,9 +19,9 @@ pub enum CaptureEvent {
         time: Duration,
         /// Bytes that passed and were not captured.
         missing: u64,
-        /// Bytes that were captured and skipped, up to where a frame could be told.
+        /// Bytes that were captured and skipped, up to where a frame was recognised.
         passed: u64,
-        /// Nobody knows how many bytes are missing: the connection began before the capture, or anew.
+        /// Nobody knows how many bytes are missing: the connection began before the capture, or again.
         unknown: bool,
     },
     /// A connection is at its end, or the capture is.

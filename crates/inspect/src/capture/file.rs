@@ -132,7 +132,7 @@ impl<R: Read> Packets<R> {
     /// The next packet; `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged; there is nothing to be read behind that.
+    /// The file cannot be read, or is damaged; nothing can be read after that.
     #[allow(clippy::should_implement_trait, reason = "a packet borrows from the reader, which no iterator can say")]
     pub fn next(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         match self.format {

@@ -19,7 +19,7 @@ pub(super) trait Sink {
     fn can_be(&self, size: usize) -> bool;
     /// A frame; `missing` bytes of its end were not seen.
     fn frame(&mut self, bytes: Bytes, missing: usize);
-    /// Between two frames there are bytes that are not known, and bytes from which nothing could be told.
+    /// Between two frames there are bytes that are not known, and bytes that could not be recognised.
     fn gap(&mut self, gap: Lost);
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Lost {
 }
 
 /// Cuts one direction of a connection into frames. A frame with a hole in it comes out as what was before the hole; when
-/// the hole goes over its end, reading goes on where a frame can be told by what it is.
+/// the hole goes over its end, reading goes on where a frame can be recognised by its content.
 #[derive(Debug, Default)]
 pub(super) struct Framer {
     /// The next byte is the first of a frame, or one of the frame that is being read.
@@ -153,7 +153,7 @@ impl Framer {
             return;
         }
         match self.rest().map(|rest| rest as u64) {
-            // The frame ends behind the hole, so the next one is known to begin there.
+            // The frame ends after the hole, so the next one is known to begin there.
             Some(rest) if size <= rest => {
                 self.skip = (rest - size) as usize;
                 if self.skip == 0 {

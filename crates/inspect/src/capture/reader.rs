@@ -20,7 +20,7 @@ pub struct CaptureOptions {
     /// Most connections that are followed at a time; 100 000 by default. The one that was silent for longest is given up.
     pub connections: usize,
     /// Most bytes that are kept of all connections: segments out of order, frames that are not whole, requests without
-    /// an answer. 512 MiB by default. What is above is given up, and named as missing.
+    /// a response. 512 MiB by default. What is above is given up, and named as missing.
     pub memory: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Whether bytes are Kafka, told by what they are.
+//! Whether bytes are Kafka, by their content.
 
 use bytes::Bytes;
 use milena_connection::{DEFAULT_MAX_FRAME, Foreign};
@@ -36,7 +36,7 @@ pub(super) fn request(bytes: &[u8]) -> Verdict {
     let (key, version) = (ApiKey(i16::from_be_bytes([*a, *b])), i16::from_be_bytes([*c, *d]));
     match size(bytes).and_then(|size| bytes.get(4..4 + size)) {
         Some(frame) => is_whole_request(frame, key, version),
-        // Zeros would make a client that calls itself by an empty name: the start of an answer to the first request of a
+        // Zeros would make a client that calls itself by an empty name: the start of a response to the first request of a
         // connection reads as a Produce of version 1.
         None if bytes.get(12..14) == Some(&[0, 0]) => Verdict::Not,
         None => Verdict::Request,
@@ -103,7 +103,7 @@ pub(super) fn is_whole_request(frame: &[u8], key: ApiKey, version: i16) -> Verdi
         let message = Spec::kafka().message(&format!("{key}Request")).ok()?;
         message.scan(body, version, |_, _| {}).ok()
     });
-    // Kafka does not mind bytes behind a request, and a few clients send some.
+    // Kafka does not mind bytes after a request, and a few clients send some.
     if read.is_some_and(|leftover| leftover <= 8) { Verdict::Request } else { Verdict::Not }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Stream {
     next: Option<u32>,
     /// The same as a count from the first byte that was seen.
     at: u64,
-    /// Segments behind a hole, by the count at which they begin.
+    /// Segments after a hole, by the count at which they begin.
     pending: BTreeMap<u64, Pending>,
     /// Bytes in `pending`.
     held: usize,
@@ -200,7 +200,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// What comes out of segments of a text, each told by where it begins and ends.
+    /// What comes out of segments of a text, each given by where it begins and ends.
     fn pieces(start: u32, segments: &[(usize, usize)], acknowledged: Option<usize>) -> String {
         const TEXT: &[u8] = b"abcdefghij";
         let mut stream = Stream::default();

@@ -22,11 +22,11 @@ const MAX_NAME: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// The topics that request and response name, each once, in the order of the wire; the first thousand. A topic named by
-    /// an id has its name when a response to Metadata or CreateTopics told it before, and the id as text otherwise.
+    /// an id has its name when a response to Metadata or CreateTopics named it before, and the id as text otherwise.
     pub topics: Vec<String>,
     /// The codes of the response that say that something failed, each once, in the order of the wire.
     pub errors: Vec<ErrorCode>,
-    /// How long the broker told the client to wait, or held it back, for exceeding a quota (KIP-219); `None` for not at all.
+    /// How long the broker asked the client to wait, or held it back, for exceeding a quota (KIP-219); `None` for not at all.
     pub throttle: Option<Duration>,
     /// Name and version of the client's software, as ApiVersions has them from version 3 on (KIP-511).
     pub software: Option<(String, String)>,

@@ -120,7 +120,7 @@ impl Frame {
     /// Header and body, to be read each by its layout.
     ///
     /// # Errors
-    /// What the frame is cannot be told.
+    /// Cannot tell what the frame is.
     pub fn parts(&self) -> Result<[Part; 2], Unreadable> {
         let head = match &self.head {
             Some(head) => head,

@@ -3,7 +3,7 @@
 //! ```
 //! use milena_inspect::stream::{Assume, Reading, read};
 //!
-//! // ApiVersions version 0 and its answer, one behind the other.
+//! // ApiVersions version 0 and its response, one after the other.
 //! let bytes = b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff\0\0\0\x0a\0\0\0\x07\0\0\0\0\0\0";
 //! let found = read(&bytes[..].into(), Assume::Nothing);
 //! assert!(matches!(found[0].reading, Reading::Request));

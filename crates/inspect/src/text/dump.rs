@@ -19,7 +19,7 @@ pub(super) fn lines(text: &str) -> Option<Result<Vec<u8>, String>> {
 }
 
 enum Line<'a> {
-    /// Offset, the digits behind it, whether words of four digits have their bytes swapped, and whether only od writes so.
+    /// Offset, the digits after it, whether words of four digits have their bytes swapped, and whether only od writes so.
     Bytes { offset: u64, digits: &'a str, swapped: bool, od: bool },
     /// The lines in between are like the one before.
     Star,
@@ -62,7 +62,7 @@ fn join(lines: &[Line]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Whether offsets are octal, as those of od are: behind 16 bytes stands 20.
+/// Whether offsets are octal, as those of od are: after 16 bytes comes 20.
 fn is_octal(lines: &[Line]) -> bool {
     match lines {
         [Line::Bytes { od: true, .. }, ..] => true,
@@ -95,7 +95,7 @@ fn line(line: &str) -> Option<Line<'_>> {
     }
     let colon = rest.starts_with(':');
     let rest = rest.trim_start_matches(':');
-    // xxd has one space behind its colon, all others two or more; hexdump without -C and od have one and seven digits.
+    // xxd has one space after its colon, all others two or more; hexdump without -C and od have one and seven digits.
     let spaces = rest.len() - rest.trim_start().len();
     let seven = digits.len() == 7 && spaces == 1;
     if !colon && spaces < 2 && !seven {
@@ -111,7 +111,7 @@ fn line(line: &str) -> Option<Line<'_>> {
     Some(Line::Bytes { offset, digits: run, swapped: seven && words_of_four, od: seven && !words_of_four })
 }
 
-/// The words of hex at the start, without the characters that stand behind two or more spaces. `hexdump -C` has such a
+/// The words of hex at the start, without the characters that come after two or more spaces. `hexdump -C` has such a
 /// gap in its middle as well, but bars around its characters.
 fn hex_run(text: &str, barred: bool) -> &str {
     let mut end = 0;
@@ -124,7 +124,7 @@ fn hex_run(text: &str, barred: bool) -> &str {
             continue;
         }
         let gap = at - end;
-        // Wireshark and old hexdump have a wider gap behind eight bytes.
+        // Wireshark and old hexdump have a wider gap after eight bytes.
         let middle = bytes == 8 && gap == 2;
         if !is_hex || (gap >= 2 && end > 0 && !barred && !middle) || bytes + word.len() / 2 > 32 {
             break;

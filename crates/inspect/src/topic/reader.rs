@@ -68,7 +68,7 @@ impl TopicReader {
             }
             (Some(bytes), None, _) => too_short(bytes, "a type"),
             (Some(bytes), Some(kind), None) => unknown(bytes, self.unknown_type(kind.into(), MessageKind::Key)),
-            // Up to Kafka 4.0 the number in front was called the version of the key; the bytes behind are the same.
+            // Up to Kafka 4.0 the number in front was called the version of the key; the bytes after it are the same.
             (Some(bytes), Some(kind), Some(message)) => {
                 read(bytes, message, message.versions.max(), 2, vec![("type", kind.into())])
             }

@@ -288,7 +288,7 @@ fn each_interface_of_a_pcapng_file_has_a_time_of_its_own() {
         file.extend(order.packet(1, 512, &response.ipv4()));
         files.push(file);
     }
-    // One section behind the other, in another byte order.
+    // One section after the other, in another byte order.
     files.push(files.concat());
     for file in files {
         let read = read(&file);

@@ -10,7 +10,7 @@ fn data(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What tshark counted: requests by API key and version, and answers.
+/// What tshark counted: requests by API key and version, and responses.
 fn counted(name: &str) -> (BTreeMap<(i16, i16), u64>, u64) {
     let text = String::from_utf8(data(name)).expect("text");
     let mut requests = BTreeMap::new();
@@ -30,7 +30,7 @@ fn counted(name: &str) -> (BTreeMap<(i16, i16), u64>, u64) {
 
 #[test]
 fn every_frame_is_found_that_tshark_found_and_reads_to_its_end() {
-    // With Kafka 0.10.2 a client went away while the broker had sent 8 bytes of an answer, which tshark does not count.
+    // With Kafka 0.10.2 a client went away while the broker had sent 8 bytes of a response, which tshark does not count.
     for (file, counts, unfinished) in [
         ("kafka-4.4.pcap", "kafka-4.4.tshark", 0),
         ("kafka-2.8.pcapng", "kafka-2.8.tshark", 0),

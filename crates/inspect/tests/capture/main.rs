@@ -1,4 +1,4 @@
-//! Captures: of real sessions, held against what another program saw in them, and packets laid out by hand.
+//! Captures: of real sessions, compared with what another program saw in them, and packets laid out by hand.
 
 mod broken;
 mod formats;
@@ -41,7 +41,7 @@ fn read_with(bytes: &[u8], options: CaptureOptions) -> Read {
 }
 
 impl Read {
-    /// Correlation ids of the requests, in order, with `!` where there is no answer and `?` where there is no request.
+    /// Correlation ids of the requests, in order, with `!` where there is no response and `?` where there is no request.
     fn ids(&self) -> String {
         let ids = self.exchanges.iter().map(|captured| match (captured.exchange.head(), &captured.exchange.response) {
             (Some(head), Some(_)) => head.correlation_id.to_string(),

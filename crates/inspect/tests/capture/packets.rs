@@ -90,7 +90,7 @@ pub(crate) fn request(id: u32) -> Vec<u8> {
     bytes
 }
 
-/// Its answer with its size in front: 10 bytes.
+/// Its response with its size in front: 10 bytes.
 pub(crate) fn answer(id: u32) -> Vec<u8> {
     let mut bytes = b"\0\0\0\x06".to_vec();
     bytes.extend(id.to_be_bytes());

@@ -94,7 +94,7 @@ fn a_frame_with_a_hole_is_named_and_the_next_one_found() {
         all.push(sides.answers(id));
     }
     let read = read(&file(&all));
-    // Answers of the first ones came while there was still hope.
+    // Responses to the first ones came while there was still hope.
     assert_eq!(read.exchanges.iter().filter(|captured| captured.exchange.head().is_some()).count(), 29);
     let cut = read.exchanges.iter().find(|captured| captured.exchange.head().is_some_and(|h| h.correlation_id == 1));
     let request = cut.unwrap().exchange.request.as_ref().unwrap();
@@ -135,7 +135,7 @@ fn behind_a_hole_over_the_end_of_a_frame_the_next_frame_is_found_by_what_it_is()
 fn packets_cut_by_the_snaplen_still_pair() {
     let mut pcap = super::packets::Pcap::new(101);
     for (index, segment) in three(1, 1).iter().enumerate() {
-        // IP, TCP and 20 bytes: correlation ids are in, client ids are not. Answers are whole.
+        // IP, TCP and 20 bytes: correlation ids are in, client ids are not. Responses are whole.
         pcap.cut(index as u32, &segment.ipv4(), 20 + 24 + 20);
     }
     let read = read(&pcap.0);
@@ -150,7 +150,7 @@ fn packets_cut_by_the_snaplen_still_pair() {
 fn a_connection_that_began_before_is_read_from_the_first_request_on() {
     let mut sides = Sides { client: 7_000_000, broker: 4_000_000_000 };
     let mut all = vec![
-        // The rest of an answer, in which a request seems to stand, but not at the start of a segment.
+        // The rest of a response, in which a request seems to stand, but not at the start of a segment.
         sides.says(false, &[b"the rest of some records".as_slice(), &request(9)].concat()),
         sides.says(false, b"and more of them"),
     ];
@@ -163,7 +163,7 @@ fn a_connection_that_began_before_is_read_from_the_first_request_on() {
     assert_eq!(read.ids(), "8 9");
     assert!(read.exchanges[0].exchange.endpoints.as_ref().unwrap().client.ends_with(":40000"));
     assert!(!read.connections[0].from_start);
-    // What came before, and the answer to what nobody saw.
+    // What came before, and the response to a request that nobody saw.
     assert_eq!(read.connections[0].passed, 24 + 31 + 16 + 10);
 }
 
@@ -329,7 +329,7 @@ fn a_port_makes_kafka_of_what_does_not_look_like_it() {
 
 #[test]
 fn memory_and_connections_are_bounded() {
-    // Requests without answers: more than may be kept are given up, each with a word.
+    // Requests without responses: more than may be kept are given up, each is reported.
     let (mut sides, mut all) = Sides::open(1, 1);
     all.extend((0..100).map(|id| sides.asks(id)));
     let options = CaptureOptions { memory: 300, ..CaptureOptions::default() };

@@ -26,7 +26,7 @@ fn dumps(folder: &Path) -> BTreeMap<String, Vec<String>> {
     files
 }
 
-/// Fields in front, and what stands behind them.
+/// Fields in front, and what comes after them.
 fn parts(line: &str) -> (String, &str) {
     let end = ["headerKeys: [", " crc: "].iter().find_map(|word| {
         let at = line.find(word)? + word.len();

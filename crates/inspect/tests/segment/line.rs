@@ -115,7 +115,7 @@ fn record_line(batch: &Batch, record: &RecordRef) -> String {
     line
 }
 
-/// What stands behind the fields of a line: the key and the value as text, or what a control record says.
+/// What comes after the fields of a line: the key and the value as text, or what a control record says.
 pub(crate) fn content(batch: &Batch, record: &RecordRef) -> String {
     if batch.is_control() {
         return match Control::parse(record).unwrap() {

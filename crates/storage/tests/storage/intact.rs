@@ -194,7 +194,7 @@ proptest! {
         }
         // The damaged batch itself may still be right, if what is damaged is under no checksum.
         prop_assert!(right.len() <= log.batches.len());
-        // An offset at the end that is wrong and possible cannot be told from a right one.
+        // An offset at the end that is wrong and possible cannot be distinguished from a right one.
         let is_last = which + 1 == log.batches.len();
         for lost in faults.iter().filter_map(|fault| fault.lost.as_ref()).filter(|_| !is_last) {
             prop_assert_eq!(lost.clone(), log.offsets[which]..log.offsets[which + 1]);

@@ -67,7 +67,7 @@ fn the_list_of_requests_with_hosts_is_complete() {
     assert_eq!(found, REQUESTS_WITH_HOSTS.iter().copied().collect());
 }
 
-/// Moves every endpoint of an answer in JSON, as the proxy should in bytes.
+/// Moves every endpoint of a response in JSON, as the proxy should in bytes.
 fn moved(message: &MessageSpec, id: StructId, json: &mut Value) -> usize {
     let mut count = 0;
     for field in &message.structure(id).fields {
@@ -149,7 +149,7 @@ fn an_answer_that_is_cut_off_before_its_hosts_is_unreadable() {
     for size in 0..end {
         let frame = Bytes::from(whole[..size].to_vec());
         let rewritten = rewrite(ApiKey::SHARE_FETCH, version, &frame, &mut |_, _| Some(("x".to_owned(), 1)));
-        // What stands behind the last host is not looked at.
+        // What comes after the last host is not looked at.
         assert!(matches!(rewritten, Rewritten::Unreadable) || size > end / 2, "{size}");
     }
 }

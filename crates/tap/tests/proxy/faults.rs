@@ -23,7 +23,7 @@ async fn an_error_goes_to_the_client_and_the_request_to_nobody() {
     let (tap, watch) = tap(&broker, &["produce@1-2: error NOT_LEADER_OR_FOLLOWER"], &[]);
     let client = client(&tap).await;
     client.create_topic(NewTopic::new("letters", 1, 1)).await.unwrap();
-    // The client looks the leader up anew and tries again, twice.
+    // The client looks the leader up again and tries again, twice.
     let outcome = client.produce("letters", 0, Acks::All, Codec::None, vec![Record::new("k", "v")]).await.unwrap();
     assert_eq!(outcome.base_offset, Some(0), "nothing was written before");
     let seen: Vec<_> = (0..3).map(|_| exchange(&watch, ApiKey::PRODUCE)).collect();

@@ -84,7 +84,7 @@ async fn what_nobody_knows_passes_byte_by_byte_in_both_directions() {
     let mut asked = raw(ApiKey(12_345), 3, 7, b"what nobody knows");
     asked.extend(raw(ApiKey::METADATA, 99, 8, b"a version to come"));
     asked.extend(raw(ApiKey::HEARTBEAT, 3, 9, b"not a heartbeat"));
-    // Unknown header tags, a body of nothing known, an answer to nothing that was asked.
+    // Unknown header tags, a body of nothing known, a response to nothing that was asked.
     let mut answered = b"\0\0\0\x08\0\0\0\x07anew".to_vec();
     answered.extend(b"\0\0\0\x05\0\0\0\x08\x01");
     answered.extend(b"\0\0\0\x06\0\0\x99\x99??");
@@ -107,7 +107,7 @@ async fn the_bare_tokens_of_sasl_pass_and_requests_are_known_again_behind_them()
     let token = b"\0\0\0\x0d\0alice\0secret".to_vec();
     let metadata = frame(&MetadataRequest::default(), 0, 2);
     let asked = [handshake, token, metadata].concat();
-    // The answer to the handshake, an empty token, and the answer to Metadata with one broker, kafka:9092.
+    // The response to the handshake, an empty token, and the response to Metadata with one broker, kafka:9092.
     let mut answers = b"\0\0\0\x11\0\0\0\x01\0\0\0\0\0\x01\0\x05PLAIN".to_vec();
     answers.extend(b"\0\0\0\0");
     answers.extend(b"\0\0\0\x1b\0\0\0\x02\0\0\0\x01\0\0\0\x05\0\x05kafka\0\0\x23\x84\0\0\0\0");

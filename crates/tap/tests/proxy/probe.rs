@@ -19,7 +19,7 @@ fn brokers(all: &[(i32, &str, i32)]) -> MetadataResponse {
     MetadataResponse { brokers: all.iter().map(broker).collect(), ..Default::default() }
 }
 
-/// Answers Metadata at version `speaks`, and ends the connection at any other request. `bootstrap.servers` of it.
+/// Responds to Metadata at version `speaks`, and ends the connection at any other request. `bootstrap.servers` of it.
 async fn cluster(speaks: i16, response: MetadataResponse) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -38,7 +38,7 @@ impl<'a> Line<'a> {
         serde_json::from_str(raw).map_err(|_| Error::invalid(format!("`{name}` is not a string")))
     }
 
-    /// An int16. Numbers that are none are the same to whoever asks: there is no such version, API or code.
+    /// An int16. Numbers that are none are the same to the caller: there is no such version, API or code.
     pub(super) fn int16(&self, name: &str) -> Result<std::result::Result<i16, i64>> {
         match serde_json::from_str::<i64>(self.raw(name)?) {
             Ok(number) => Ok(i16::try_from(number).map_err(|_| number)),
@@ -68,14 +68,14 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The beginning of an answer.
+/// The beginning of a response.
 pub(super) fn begin(answer: &mut Vec<u8>, id: Option<&str>, ok: bool) {
     answer.extend_from_slice(b"{\"id\":");
     answer.extend_from_slice(id.unwrap_or("null").as_bytes());
     answer.extend_from_slice(if ok { b",\"ok\":true" } else { b",\"ok\":false" });
 }
 
-/// A whole answer that says what went wrong.
+/// A whole response that says what went wrong.
 pub(super) fn fail(answer: &mut Vec<u8>, id: Option<&str>, error: &Error) {
     begin(answer, id, false);
     answer.extend_from_slice(b",\"error\":");

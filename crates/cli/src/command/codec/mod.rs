@@ -14,10 +14,10 @@ use line::Line;
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"op":"default","message":"MetadataRequest","version":12}' | milena codec
-  milena codec < questions.jsonl > answers.jsonl
+  milena codec < requests.jsonl > responses.jsonl
   echo '{"op":"build","records":[{"value":"aGVsbG8="}]}' | milena codec
 
-Operations, one JSON object a line, and their answers:
+Operations, one JSON object per line, and their responses:
   {"id":1,"op":"decode","message":"FetchRequest","version":12,"hex":"…"}
       {"id":1,"ok":true,"json":{…},"leftover":0}               bytes to JSON
   {"id":2,"op":"encode","message":"FetchRequest","version":12,"json":{…}}
@@ -53,23 +53,23 @@ error, and "refused" says why strict reading would not give "records".
 lastOffset, and maxTimestamp, which with logAppend is the time of the broker. All of them have
 defaults.
 
-Any failure is an answer too, and the next line goes on:
+A failure gets a response too, and the next line is read:
   {"id":10,"ok":false,"error":{"kind":"malformed","offset":17,
                                "path":"FetchRequest.topics[0].topic","message":"…"}}
 Kinds: malformed, unsupported_version, limit_exceeded, invalid_value, unknown_message. offset and
 path are null where there is none. The exit code is 0 however many lines failed."#;
 
-/// Answer questions about bytes, one JSON line each: for harnesses in other languages
+/// Encode and decode by JSON lines, for test harnesses in other languages
 ///
-/// Reads JSON lines on stdin and answers each with one JSON line on stdout, in order. Answers leave as soon as no further
-/// line is waiting, so that a program may ask one question at a time. The id of a question, any JSON, comes back with its
-/// answer. `decode` and `encode` work by the spec's text, `reencode`, `default` and `transcode` by the generated structs;
+/// Reads JSON lines from stdin and writes one JSON line for each to stdout, in order. Responses are written as soon as no
+/// further line is waiting, so a program can send one line at a time. The id of a line, any JSON, comes back in its
+/// response. `decode` and `encode` use the spec, `reencode`, `default` and `transcode` the generated structs;
 /// `records` and `build` read and write batches of records.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Codec {}
 
-/// A line above this is answered with an error without being kept.
+/// A line above this gets an error and is not kept.
 const MAX_LINE: usize = 512 * 1024 * 1024;
 
 impl Codec {
@@ -104,7 +104,7 @@ fn serve<R: io::Read, W: Write>(mut input: BufReader<R>, mut out: W) -> Result {
             respond(&line, &mut answer);
         }
         out.write_all(&answer)?;
-        // Whoever waits for an answer before the next question gets it.
+        // A caller that waits for a response before the next line gets it.
         if !input.buffer().contains(&b'\n') {
             out.flush()?;
         }
@@ -137,7 +137,7 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> 
     }
 }
 
-/// Answers one line.
+/// Responds to one line.
 fn respond(text: &[u8], answer: &mut Vec<u8>) {
     let line = match Line::parse(text) {
         Ok(line) => line,

@@ -9,7 +9,7 @@ use super::records;
 use super::typed::{Default, Transcode};
 use crate::output::push_hex;
 
-/// Does what a line asks for and writes the members of its answer behind `"ok":true`.
+/// Does what a line asks for and writes the members of its response after `"ok":true`.
 pub(super) fn run(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
     let op = line.text("op")?;
     match &*op {

@@ -8,7 +8,7 @@ use super::line::{self, Line};
 use crate::batches::{Walk, fault_json};
 use milena_inspect::text::from_base64;
 
-/// Reads batches of any magic. What was read before a failure is answered all the same.
+/// Reads batches of any magic. What was read before a failure is in the response all the same.
 pub(super) fn read(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
     let bytes = line.bytes("hex")?;
     let tolerant = flag(line, "tolerant")?;

@@ -83,7 +83,7 @@ of them. Ranges in parentheses count in the decompressed payload.";
 
 /// Say what any bytes of Kafka are, field by field or as JSON
 ///
-/// Takes frames of requests and answers, messages without a header, batches of records, log folders and files of a broker,
+/// Takes frames of requests and responses, messages without a header, batches of records, log folders and files of a broker,
 /// traces of a proxy, what members of a group tell each other, and records of Kafka's own topics; damaged ones too. JSON is
 /// the form of Kafka's own tools, with names in camel case, and `milena encode` takes it back.
 #[derive(Args, Debug)]

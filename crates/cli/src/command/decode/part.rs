@@ -35,7 +35,7 @@ pub(super) fn decode(part: &Part, printer: &mut Printer) -> Result<Decoded> {
     })
 }
 
-/// Tells the fields for eyes, without what those may not see.
+/// Shows the fields, without secrets.
 fn annotate(part: &Part, printer: &mut Printer) -> milena_wire::Result<Decoded> {
     let mut annotated = part.message.decode_annotated(part.bytes.clone(), part.version);
     let shown = Part { bytes: printer.hide(part), ..part.clone() };
@@ -104,7 +104,7 @@ impl Printer {
         hidden
     }
 
-    /// The same of a frame that cannot be read, for eyes alone.
+    /// The same of a frame that cannot be read, as text only.
     pub(super) fn hide_frame(&mut self, frame: &Frame) -> Bytes {
         if self.show_secrets || !matches!(self.style, Style::Tree { .. }) {
             return frame.bytes.clone();
@@ -207,7 +207,7 @@ impl Printer {
         Ok(())
     }
 
-    /// A message or frame as JSON; nothing when its fields were told one by one.
+    /// A message or frame as JSON; nothing when its fields were printed one by one.
     pub(super) fn document(&mut self, json: &Value) -> Result {
         match self.style {
             Style::Tree { .. } | Style::Notes => return Ok(()),

@@ -16,11 +16,11 @@ use crate::failure::{Failure, Result};
 #[derive(Default)]
 struct Connection {
     conversation: Conversation,
-    /// Who talks to whom.
+    /// Which side talks to which.
     ends: String,
 }
 
-/// Shows every frame, a request in front of its answer.
+/// Shows every frame, a request before its response.
 pub(super) fn run(bytes: &Bytes, printer: &mut Printer) -> Result {
     let mut connections: BTreeMap<u64, Connection> = BTreeMap::new();
     let mut tally = Tally::default();
@@ -58,7 +58,7 @@ fn ends(traced: &TracedFrame) -> String {
 }
 
 fn show(number: u64, ends: &str, exchange: &Exchange, printer: &mut Printer, tally: &mut Tally) -> Result {
-    // What is odd is told once, with what came last.
+    // What is odd is reported once, with what came last.
     let last = exchange.request.iter().chain(&exchange.response).count();
     for (index, frame) in exchange.request.iter().chain(&exchange.response).enumerate() {
         let time = time::format(frame.time);

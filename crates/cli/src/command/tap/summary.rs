@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::output::fit;
 use crate::table::Table;
 
-/// Clients that are told apart.
+/// Clients that are distinguished.
 const MOST_CLIENTS: usize = 1000;
 
 /// What passed, in numbers.
@@ -174,7 +174,7 @@ impl Histogram {
     fn add(&mut self, time: Duration) {
         let micros = time.as_micros().clamp(1, u128::from(u64::MAX)) as u64;
         let exponent = micros.ilog2();
-        // Four bits behind the first one.
+        // Four bits after the first one.
         let rest = if exponent >= 4 { micros >> (exponent - 4) } else { micros << (4 - exponent) } & 15;
         *self.classes.entry(exponent * 16 + rest as u32).or_default() += 1;
         self.count += 1;

@@ -24,7 +24,7 @@ use summary::Summary;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Captures of a network")]
 pub(super) struct Captures {
-    /// The port of brokers. Without it, Kafka is told by what a connection carries
+    /// The port of brokers. Without it, Kafka is recognised by what a connection carries
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::output::fit;
 use crate::table::wrap;
 
-/// Most clients that are told apart.
+/// Most clients that are distinguished.
 const MAX_CLIENTS: usize = 1000;
 
 /// Most names that are kept of one.
