@@ -135,7 +135,7 @@ pub mod response {
     pub struct AddPartitionsToTxnResponse {
         /// Quota delay in milliseconds; 0 = none. From v1 the client has to wait it out (KIP-219).
         pub throttle_time_ms: i32,
-        /// From v4: the request as a whole was refused. (versions 4+, dropped in silence elsewhere)
+        /// From v4: the request as a whole was refused. (versions 4+, silently dropped elsewhere)
         pub error_code: ErrorCode,
         /// From v4. (versions 4+)
         pub results_by_transaction: Vec<AddPartitionsToTxnResult>,

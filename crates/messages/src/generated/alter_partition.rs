@@ -50,9 +50,9 @@ pub mod request {
     /// Part of [`AlterPartitionRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TopicData {
-        /// Replaced by TopicId in v2. (versions 0-1, dropped in silence elsewhere)
+        /// Replaced by TopicId in v2. (versions 0-1, silently dropped elsewhere)
         pub topic_name: ByteString,
-        /// (versions 2+, dropped in silence elsewhere)
+        /// (versions 2+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<PartitionData>,
@@ -206,9 +206,9 @@ pub mod response {
     /// Part of [`AlterPartitionResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TopicData {
-        /// Replaced by TopicId in v2. (versions 0-1, dropped in silence elsewhere)
+        /// Replaced by TopicId in v2. (versions 0-1, silently dropped elsewhere)
         pub topic_name: ByteString,
-        /// (versions 2+, dropped in silence elsewhere)
+        /// (versions 2+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<PartitionData>,
@@ -248,7 +248,7 @@ pub mod response {
         pub leader_epoch: i32,
         /// In-sync replicas now in force.
         pub isr: Int32s,
-        /// 0 = recovered, 1 = still recovering from an unclean election (KIP-704). (versions 1+, dropped in silence elsewhere)
+        /// 0 = recovered, 1 = still recovering from an unclean election (KIP-704). (versions 1+, silently dropped elsewhere)
         pub leader_recovery_state: i8,
         /// Current epoch; use it as base of the next change.
         pub partition_epoch: i32,

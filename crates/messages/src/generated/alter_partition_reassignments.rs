@@ -126,7 +126,7 @@ pub mod response {
     pub struct AlterPartitionReassignmentsResponse {
         /// Milliseconds that the request was delayed by a quota; 0 = not throttled.
         pub throttle_time_ms: i32,
-        /// Repeats the setting of the request (KIP-860). (versions 1+, dropped in silence elsewhere, default true)
+        /// Repeats the setting of the request (KIP-860). (versions 1+, silently dropped elsewhere, default true)
         pub allow_replication_factor_change: bool,
         /// 0 when all went well.
         pub error_code: ErrorCode,

@@ -9,13 +9,13 @@ pub mod request {
     /// Asks what a broker can do, normally the first request on a connection. The response to a version that is too new is error 35 in the v0 layout.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ApiVersionsRequest {
-        /// Letters, digits, dash and dot only, no dash or dot at the ends; else error 42 (KIP-511). (versions 3+, dropped in silence elsewhere)
+        /// Letters, digits, dash and dot only, no dash or dot at the ends; else error 42 (KIP-511). (versions 3+, silently dropped elsewhere)
         pub client_software_name: ByteString,
-        /// Same rules as ClientSoftwareName. (versions 3+, dropped in silence elsewhere)
+        /// Same rules as ClientSoftwareName. (versions 3+, silently dropped elsewhere)
         pub client_software_version: ByteString,
-        /// Cluster the client means to reach; null = not checked. Goes together with NodeId. (versions 5+, dropped in silence elsewhere)
+        /// Cluster the client means to reach; null = not checked. Goes together with NodeId. (versions 5+, silently dropped elsewhere)
         pub cluster_id: Option<ByteString>,
-        /// Node the client means to reach; -1 = not checked. Goes together with ClusterId. (versions 5+, dropped in silence elsewhere, default -1)
+        /// Node the client means to reach; -1 = not checked. Goes together with ClusterId. (versions 5+, silently dropped elsewhere, default -1)
         pub node_id: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -79,15 +79,15 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Use the highest version in both ranges.
         pub api_keys: Vec<ApiVersion>,
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
-        /// What this node could run (KIP-584); before v4 features with minimum 0 are left out. (versions 3+, tag 0, dropped in silence elsewhere)
+        /// What this node could run (KIP-584); before v4 features with minimum 0 are left out. (versions 3+, tag 0, silently dropped elsewhere)
         pub supported_features: Vec<SupportedFeatureKey>,
-        /// Grows with each change of the finalized features; -1 = unknown. (versions 3+, tag 1, dropped in silence elsewhere, default -1)
+        /// Grows with each change of the finalized features; -1 = unknown. (versions 3+, tag 1, silently dropped elsewhere, default -1)
         pub finalized_features_epoch: i64,
-        /// What the whole cluster has switched on, and at which level (KIP-584). (versions 3+, tag 2, dropped in silence elsewhere)
+        /// What the whole cluster has switched on, and at which level (KIP-584). (versions 3+, tag 2, silently dropped elsewhere)
         pub finalized_features: Vec<FinalizedFeatureKey>,
-        /// Set by KRaft controllers that can take over from ZooKeeper (KIP-866). (versions 3+, tag 3, dropped in silence elsewhere)
+        /// Set by KRaft controllers that can take over from ZooKeeper (KIP-866). (versions 3+, tag 3, silently dropped elsewhere)
         pub zk_migration_ready: bool,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,11 +11,11 @@ pub mod request {
     pub struct BeginQuorumEpochRequest {
         /// Lets voters reject nodes of other clusters; null = not checked.
         pub cluster_id: Option<ByteString>,
-        /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, silently dropped elsewhere, default -1)
         pub voter_id: i32,
         /// In every version.
         pub topics: Vec<TopicData>,
-        /// Addresses of the leader, one per listener (KIP-853). (versions 1+, dropped in silence elsewhere)
+        /// Addresses of the leader, one per listener (KIP-853). (versions 1+, silently dropped elsewhere)
         pub leader_endpoints: Vec<LeaderEndpoint>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -91,7 +91,7 @@ pub mod request {
     pub struct PartitionData {
         /// In every version.
         pub partition_index: i32,
-        /// Metadata log directory of the addressed voter (KIP-853); zero = unknown. (versions 1+, dropped in silence elsewhere)
+        /// Metadata log directory of the addressed voter (KIP-853); zero = unknown. (versions 1+, silently dropped elsewhere)
         pub voter_directory_id: Uuid,
         /// The new leader, which is also the sender.
         pub leader_id: i32,

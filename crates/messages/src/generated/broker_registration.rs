@@ -23,9 +23,9 @@ pub mod request {
         pub rack: Option<ByteString>,
         /// True = a ZooKeeper broker under migration to KRaft (KIP-866). (versions 1+)
         pub is_migrating_zk_broker: bool,
-        /// Ids of the usable log directories (KIP-858). (versions 2+, dropped in silence elsewhere)
+        /// Ids of the usable log directories (KIP-858). (versions 2+, silently dropped elsewhere)
         pub log_dirs: Vec<Uuid>,
-        /// Epoch before a clean shutdown (KIP-966); -1 = unknown or unclean. (versions 3+, dropped in silence elsewhere, default -1)
+        /// Epoch before a clean shutdown (KIP-966); -1 = unknown or unclean. (versions 3+, silently dropped elsewhere, default -1)
         pub previous_broker_epoch: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

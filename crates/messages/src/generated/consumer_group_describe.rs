@@ -172,7 +172,7 @@ pub mod response {
         pub assignment: Assignment,
         /// What the member should end up with.
         pub target_assignment: Assignment,
-        /// 0 = classic protocol, 1 = consumer protocol; -1 = unknown. (versions 1+, dropped in silence elsewhere, default -1)
+        /// 0 = classic protocol, 1 = consumer protocol; -1 = unknown. (versions 1+, silently dropped elsewhere, default -1)
         pub member_type: i8,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

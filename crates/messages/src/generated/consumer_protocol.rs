@@ -74,11 +74,11 @@ pub mod consumer_protocol_subscription {
         pub topics: Vec<ByteString>,
         /// Bytes of the assignor for itself; Kafka Streams puts SubscriptionInfoData here.
         pub user_data: Option<Bytes>,
-        /// Held from the last generation; lets cooperative assignors move less (KIP-429). (versions 1+, dropped in silence elsewhere)
+        /// Held from the last generation; lets cooperative assignors move less (KIP-429). (versions 1+, silently dropped elsewhere)
         pub owned_partitions: Vec<TopicPartition>,
-        /// Generation the owned partitions are from; -1 = none (KIP-792). (versions 2+, dropped in silence elsewhere, default -1)
+        /// Generation the owned partitions are from; -1 = none (KIP-792). (versions 2+, silently dropped elsewhere, default -1)
         pub generation_id: i32,
-        /// null = not reported (KIP-881). (versions 3+, dropped in silence elsewhere)
+        /// null = not reported (KIP-881). (versions 3+, silently dropped elsewhere)
         pub rack_id: Option<ByteString>,
     }
 

@@ -11,7 +11,7 @@ pub mod request {
     pub struct ControlledShutdownRequest {
         /// The broker that wants to stop.
         pub broker_id: i32,
-        /// Registration epoch of that broker (KIP-380); -1 = not checked. (versions 2+, dropped in silence elsewhere, default -1)
+        /// Registration epoch of that broker (KIP-380); -1 = not checked. (versions 2+, silently dropped elsewhere, default -1)
         pub broker_epoch: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -180,7 +180,7 @@ pub mod response {
     /// Outcome per topic. Success does not mean that every broker knows the topic yet; metadata may lag a little.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct CreateTopicsResponse {
-        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<CreatableTopicResult>,
@@ -212,19 +212,19 @@ pub mod response {
     pub struct CreatableTopicResult {
         /// Name of a topic.
         pub name: ByteString,
-        /// Zero on error. (versions 7+, dropped in silence elsewhere)
+        /// Zero on error. (versions 7+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// 36 = exists already, 41 = ask the controller, 89 = over quota.
         pub error_code: ErrorCode,
-        /// null = nothing beyond the error code. (versions 1+, dropped in silence elsewhere)
+        /// null = nothing beyond the error code. (versions 1+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
-        /// Not 0 = the settings below were withheld, as the caller may not read them. (versions 5+, tag 0, dropped in silence elsewhere)
+        /// Not 0 = the settings below were withheld, as the caller may not read them. (versions 5+, tag 0, silently dropped elsewhere)
         pub topic_config_error_code: ErrorCode,
-        /// -1 = not given (KIP-525). (versions 5+, dropped in silence elsewhere, default -1)
+        /// -1 = not given (KIP-525). (versions 5+, silently dropped elsewhere, default -1)
         pub num_partitions: i32,
-        /// -1 = not given (KIP-525). (versions 5+, dropped in silence elsewhere, default -1)
+        /// -1 = not given (KIP-525). (versions 5+, silently dropped elsewhere, default -1)
         pub replication_factor: i16,
-        /// All settings in force (KIP-525); null = not given. (versions 5+, dropped in silence elsewhere)
+        /// All settings in force (KIP-525); null = not given. (versions 5+, silently dropped elsewhere)
         pub configs: Option<Vec<CreatableTopicConfigs>>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

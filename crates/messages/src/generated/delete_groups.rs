@@ -85,7 +85,7 @@ pub mod response {
         pub group_id: ByteString,
         /// 0 = deleted; 68 = the group still has members.
         pub error_code: ErrorCode,
-        /// Human-readable detail of the error; null = none. (versions 3+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 3+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,7 +11,7 @@ pub mod request {
     pub struct DeleteTopicsRequest {
         /// From v6, by name or by id, not both. (versions 6+)
         pub topics: Vec<DeleteTopicState>,
-        /// Up to v5; later Topics. (versions 0-5, dropped in silence elsewhere)
+        /// Up to v5; later Topics. (versions 0-5, silently dropped elsewhere)
         pub topic_names: Vec<ByteString>,
         /// Longest wait on the broker in milliseconds; the work may still finish after that.
         pub timeout_ms: i32,
@@ -87,7 +87,7 @@ pub mod response {
     /// Outcome per topic. Brokers remove the files later, so names may show up in metadata for a short time.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DeleteTopicsResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub responses: Vec<DeletableTopicResult>,
@@ -119,11 +119,11 @@ pub mod response {
     pub struct DeletableTopicResult {
         /// null = asked by id and the name is unknown or not to be shown. (nullable in 6+)
         pub name: Option<ByteString>,
-        /// Zero = asked by name and the id is unknown. (versions 6+, dropped in silence elsewhere)
+        /// Zero = asked by name and the id is unknown. (versions 6+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// 3 or 100 = no such topic, 73 = deletion is switched off, 89 = over quota.
         pub error_code: ErrorCode,
-        /// null = nothing beyond the error code. (versions 5+, dropped in silence elsewhere)
+        /// null = nothing beyond the error code. (versions 5+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -197,15 +197,15 @@ pub mod response {
         pub read_only: bool,
         /// v0 only; later see ConfigSource. (versions 0)
         pub is_default: bool,
-        /// 1 topic, 2 one broker, 3 all brokers, 4 broker file, 5 built-in, 6 logger, 7 metrics, 8 group. (versions 1+, dropped in silence elsewhere, default -1)
+        /// 1 topic, 2 one broker, 3 all brokers, 4 broker file, 5 built-in, 6 logger, 7 metrics, 8 group. (versions 1+, silently dropped elsewhere, default -1)
         pub config_source: i8,
         /// true = the value is hidden.
         pub is_sensitive: bool,
-        /// Strongest first (KIP-226); empty unless asked for. (versions 1+, dropped in silence elsewhere)
+        /// Strongest first (KIP-226); empty unless asked for. (versions 1+, silently dropped elsewhere)
         pub synonyms: Vec<DescribeConfigsSynonym>,
-        /// 1 bool, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 unknown. (versions 3+, dropped in silence elsewhere)
+        /// 1 bool, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 unknown. (versions 3+, silently dropped elsewhere)
         pub config_type: i8,
-        /// null unless asked for. (versions 3+, dropped in silence elsewhere)
+        /// null unless asked for. (versions 3+, silently dropped elsewhere)
         pub documentation: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -55,7 +55,7 @@ pub mod response {
     /// State and members of classic groups. Up to v5 an unknown group comes back as Dead without an error; from v6 it is error 69.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct DescribeGroupsResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub groups: Vec<DescribedGroup>,
@@ -157,7 +157,7 @@ pub mod response {
     pub struct DescribedGroupMember {
         /// In every version.
         pub member_id: ByteString,
-        /// Static membership id (KIP-345); null = dynamic member. (versions 4+, dropped in silence elsewhere)
+        /// Static membership id (KIP-345); null = dynamic member. (versions 4+, silently dropped elsewhere)
         pub group_instance_id: Option<ByteString>,
         /// In every version.
         pub client_id: ByteString,

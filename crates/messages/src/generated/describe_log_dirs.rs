@@ -92,7 +92,7 @@ pub mod response {
     pub struct DescribeLogDirsResponse {
         /// Quota delay in milliseconds; 0 = none. From v1 the client has to wait it out (KIP-219).
         pub throttle_time_ms: i32,
-        /// 31 = not allowed; older versions just give an empty list. (versions 3+, dropped in silence elsewhere)
+        /// 31 = not allowed; older versions just give an empty list. (versions 3+, silently dropped elsewhere)
         pub error_code: ErrorCode,
         /// One for each directory in log.dirs.
         pub results: Vec<DescribeLogDirsResult>,
@@ -130,11 +130,11 @@ pub mod response {
         pub log_dir: ByteString,
         /// In every version.
         pub topics: Vec<DescribeLogDirsTopic>,
-        /// Size of the volume; -1 = unknown (KIP-827). (versions 4+, dropped in silence elsewhere, default -1)
+        /// Size of the volume; -1 = unknown (KIP-827). (versions 4+, silently dropped elsewhere, default -1)
         pub total_bytes: i64,
-        /// Free space on the volume; -1 = unknown (KIP-827). (versions 4+, dropped in silence elsewhere, default -1)
+        /// Free space on the volume; -1 = unknown (KIP-827). (versions 4+, silently dropped elsewhere, default -1)
         pub usable_bytes: i64,
-        /// true = no new replicas are placed here (KIP-1066). (versions 5+, dropped in silence elsewhere)
+        /// true = no new replicas are placed here (KIP-1066). (versions 5+, silently dropped elsewhere)
         pub is_cordoned: bool,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

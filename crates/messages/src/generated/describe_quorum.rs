@@ -103,7 +103,7 @@ pub mod response {
     pub struct DescribeQuorumResponse {
         /// 0 when all went well.
         pub error_code: ErrorCode,
-        /// Human-readable detail of the error; null = none. (versions 2+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 2+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// In every version.
         pub topics: Vec<TopicData>,
@@ -181,7 +181,7 @@ pub mod response {
         pub partition_index: i32,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,
-        /// Human-readable detail of the error; null = none. (versions 2+, dropped in silence elsewhere)
+        /// Human-readable detail of the error; null = none. (versions 2+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// -1 = no leader known.
         pub leader_id: i32,
@@ -305,9 +305,9 @@ pub mod response {
         pub replica_directory_id: Uuid,
         /// Next offset the replica will fetch; -1 = unknown.
         pub log_end_offset: i64,
-        /// Leader's clock at the last fetch, milliseconds since 1970; -1 = unknown. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Leader's clock at the last fetch, milliseconds since 1970; -1 = unknown. (versions 1+, silently dropped elsewhere, default -1)
         pub last_fetch_timestamp: i64,
-        /// Leader's clock when the replica last was up to date, in ms; -1 = unknown. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Leader's clock when the replica last was up to date, in ms; -1 = unknown. (versions 1+, silently dropped elsewhere, default -1)
         pub last_caught_up_timestamp: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -217,7 +217,7 @@ pub mod response {
         pub start_offset: i64,
         /// In every version.
         pub leader_epoch: i32,
-        /// Records still to be delivered (KIP-1226); -1 = unknown. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Records still to be delivered (KIP-1226); -1 = unknown. (versions 1+, silently dropped elsewhere, default -1)
         pub lag: i64,
         /// Result for this partition; 0 = success.
         pub error_code: ErrorCode,

@@ -13,7 +13,7 @@ pub mod request {
         pub cluster_id: Option<ByteString>,
         /// In every version.
         pub topics: Vec<TopicData>,
-        /// Addresses of the resigning leader, one per listener (KIP-853). (versions 1+, dropped in silence elsewhere)
+        /// Addresses of the resigning leader, one per listener (KIP-853). (versions 1+, silently dropped elsewhere)
         pub leader_endpoints: Vec<LeaderEndpoint>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -79,9 +79,9 @@ pub mod request {
         pub leader_id: i32,
         /// Epoch that ends.
         pub leader_epoch: i32,
-        /// Voters by suitability as next leader, best first; replaced in v1. (versions 0, dropped in silence elsewhere)
+        /// Voters by suitability as next leader, best first; replaced in v1. (versions 0, silently dropped elsewhere)
         pub preferred_successors: Int32s,
-        /// Voters by suitability as next leader, best first. (versions 1+, dropped in silence elsewhere)
+        /// Voters by suitability as next leader, best first. (versions 1+, silently dropped elsewhere)
         pub preferred_candidates: Vec<ReplicaInfo>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

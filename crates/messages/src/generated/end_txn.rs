@@ -63,9 +63,9 @@ pub mod response {
         pub throttle_time_ms: i32,
         /// 47 or 90 = fenced, 48 = no open transaction that fits.
         pub error_code: ErrorCode,
-        /// From v5, for the next transaction; new when epochs run out. -1 = not given (KIP-890). (versions 5+, dropped in silence elsewhere, default -1)
+        /// From v5, for the next transaction; new when epochs run out. -1 = not given (KIP-890). (versions 5+, silently dropped elsewhere, default -1)
         pub producer_id: i64,
-        /// From v5, raised after every transaction; -1 = not given (KIP-890). (versions 5+, dropped in silence elsewhere, default -1)
+        /// From v5, raised after every transaction; -1 = not given (KIP-890). (versions 5+, silently dropped elsewhere, default -1)
         pub producer_epoch: i16,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

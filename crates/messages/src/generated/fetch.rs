@@ -9,7 +9,7 @@ pub mod request {
     /// Reads records; sent by consumers and follower replicas to partition leaders, or by consumers to a nearby replica. Sessions let later requests name only what changed.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FetchRequest {
-        /// KRaft replicas only; null = not checked. (versions 12+, tag 0, dropped in silence elsewhere)
+        /// KRaft replicas only; null = not checked. (versions 12+, tag 0, silently dropped elsewhere)
         pub cluster_id: Option<ByteString>,
         /// -1 = consumer, otherwise the id of the following broker; ReplicaState from v15. (versions 0-14, default -1)
         pub replica_id: i32,
@@ -19,19 +19,19 @@ pub mod request {
         pub max_wait_ms: i32,
         /// The response is sent once this much data is available; 0 = at once.
         pub min_bytes: i32,
-        /// Soft limit for the whole response: a larger first batch is still sent whole (KIP-74). (versions 3+, dropped in silence elsewhere, default 2147483647)
+        /// Soft limit for the whole response: a larger first batch is still sent whole (KIP-74). (versions 3+, silently dropped elsewhere, default 2147483647)
         pub max_bytes: i32,
-        /// 0 = read uncommitted, 1 = read committed. (versions 4+, dropped in silence elsewhere)
+        /// 0 = read uncommitted, 1 = read committed. (versions 4+, silently dropped elsewhere)
         pub isolation_level: i8,
-        /// 0 = no session yet (KIP-227). (versions 7+, dropped in silence elsewhere)
+        /// 0 = no session yet (KIP-227). (versions 7+, silently dropped elsewhere)
         pub session_id: i32,
-        /// 0 = open a session, -1 = close it or use none, above 0 = counts up per request. (versions 7+, dropped in silence elsewhere, default -1)
+        /// 0 = open a session, -1 = close it or use none, above 0 = counts up per request. (versions 7+, silently dropped elsewhere, default -1)
         pub session_epoch: i32,
         /// In a running session: only partitions that are new or have changed.
         pub topics: Vec<FetchTopic>,
         /// Partitions to drop from the session; unused without one. (versions 7+)
         pub forgotten_topics_data: Vec<ForgottenTopic>,
-        /// Lets the leader point to a replica in the same rack (KIP-392); empty = no rack. (versions 11+, dropped in silence elsewhere)
+        /// Lets the leader point to a replica in the same rack (KIP-392); empty = no rack. (versions 11+, silently dropped elsewhere)
         pub rack_id: ByteString,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -146,9 +146,9 @@ pub mod request {
     /// Part of [`FetchRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct FetchTopic {
-        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, dropped in silence elsewhere)
+        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, silently dropped elsewhere)
         pub topic: ByteString,
-        /// Takes the place of the name from v13. (versions 13+, dropped in silence elsewhere)
+        /// Takes the place of the name from v13. (versions 13+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<FetchPartition>,
@@ -182,19 +182,19 @@ pub mod request {
     pub struct FetchPartition {
         /// In every version.
         pub partition: i32,
-        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 9+, dropped in silence elsewhere, default -1)
+        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 9+, silently dropped elsewhere, default -1)
         pub current_leader_epoch: i32,
         /// First offset wanted; out of range gives error 1.
         pub fetch_offset: i64,
         /// Epoch of the last record the replica holds, to find a split log; -1 = not checked. (versions 12+, default -1)
         pub last_fetched_epoch: i32,
-        /// Set by follower replicas; -1 from consumers. (versions 5+, dropped in silence elsewhere, default -1)
+        /// Set by follower replicas; -1 from consumers. (versions 5+, silently dropped elsewhere, default -1)
         pub log_start_offset: i64,
         /// Soft limit: a larger first batch may still come whole.
         pub partition_max_bytes: i32,
-        /// KRaft replicas only: which disk directory holds the log (KIP-853). (versions 17+, tag 0, dropped in silence elsewhere)
+        /// KRaft replicas only: which disk directory holds the log (KIP-853). (versions 17+, tag 0, silently dropped elsewhere)
         pub replica_directory_id: Uuid,
-        /// KRaft replicas only, so the leader knows when it has news; default = not in use. (versions 18+, tag 1, dropped in silence elsewhere, default 9223372036854775807)
+        /// KRaft replicas only, so the leader knows when it has news; default = not in use. (versions 18+, tag 1, silently dropped elsewhere, default 9223372036854775807)
         pub high_watermark: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -263,9 +263,9 @@ pub mod request {
     /// Part of [`FetchRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ForgottenTopic {
-        /// Up to v12; v13 uses TopicId (KIP-516). (versions 7-12, dropped in silence elsewhere)
+        /// Up to v12; v13 uses TopicId (KIP-516). (versions 7-12, silently dropped elsewhere)
         pub topic: ByteString,
-        /// Takes the place of the name from v13. (versions 13+, dropped in silence elsewhere)
+        /// Takes the place of the name from v13. (versions 13+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Int32s,
@@ -313,9 +313,9 @@ pub mod response {
     /// Records read, one entry per partition. A partial batch at the end is normal and has to be dropped; in a session, partitions without news are left out.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct FetchResponse {
-        /// Quota delay in milliseconds; 0 = none. From v8 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v8 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
-        /// Trouble with the request or session as a whole; 70 and 71 = open a new session. (versions 7+, dropped in silence elsewhere)
+        /// Trouble with the request or session as a whole; 70 and 71 = open a new session. (versions 7+, silently dropped elsewhere)
         pub error_code: ErrorCode,
         /// 0 = the broker keeps no session. (versions 7+)
         pub session_id: i32,
@@ -366,9 +366,9 @@ pub mod response {
     /// Part of [`FetchResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct FetchableTopicResponse {
-        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, dropped in silence elsewhere)
+        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, silently dropped elsewhere)
         pub topic: ByteString,
-        /// Takes the place of Topic from v13. (versions 13+, dropped in silence elsewhere)
+        /// Takes the place of Topic from v13. (versions 13+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<PartitionData>,
@@ -406,9 +406,9 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Offsets below it are on all in-sync replicas; consumers see no further.
         pub high_watermark: i64,
-        /// Below it every transaction is decided; read-committed stops here. -1 = unknown. (versions 4+, dropped in silence elsewhere, default -1)
+        /// Below it every transaction is decided; read-committed stops here. -1 = unknown. (versions 4+, silently dropped elsewhere, default -1)
         pub last_stable_offset: i64,
-        /// Oldest offset still in the partition; -1 = unknown. (versions 5+, dropped in silence elsewhere, default -1)
+        /// Oldest offset still in the partition; -1 = unknown. (versions 5+, silently dropped elsewhere, default -1)
         pub log_start_offset: i64,
         /// The replica has to truncate: its log differs after this point. Records are empty then. (versions 12+, tag 0)
         pub diverging_epoch: EpochEndOffset,
@@ -416,7 +416,7 @@ pub mod response {
         pub current_leader: LeaderIdAndEpoch,
         /// KRaft only: fetch this snapshot first, as the log no longer reaches back (KIP-630). (versions 12+, tag 2)
         pub snapshot_id: SnapshotId,
-        /// null unless read committed; the reader has to skip these records itself. (versions 4+, dropped in silence elsewhere)
+        /// null unless read committed; the reader has to skip these records itself. (versions 4+, silently dropped elsewhere)
         pub aborted_transactions: Option<Vec<AbortedTransaction>>,
         /// Broker to fetch from instead (KIP-392); -1 = stay here. (versions 11+, default -1)
         pub preferred_read_replica: i32,

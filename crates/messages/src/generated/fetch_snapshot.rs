@@ -99,7 +99,7 @@ pub mod request {
         pub snapshot_id: SnapshotId,
         /// Byte position in the snapshot to start at.
         pub position: i64,
-        /// Metadata log directory of the fetching replica (KIP-853); zero = unknown. (versions 1+, tag 0, dropped in silence elsewhere)
+        /// Metadata log directory of the fetching replica (KIP-853); zero = unknown. (versions 1+, tag 0, silently dropped elsewhere)
         pub replica_directory_id: Uuid,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -59,11 +59,11 @@ pub mod response {
     /// Address of the coordinator. Error 15 is common on a new cluster, while the internal topic is being created.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FindCoordinatorResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// Up to v3; later in Coordinators. (versions 0-3)
         pub error_code: ErrorCode,
-        /// Up to v3; later in Coordinators. (versions 1-3, dropped in silence elsewhere)
+        /// Up to v3; later in Coordinators. (versions 1-3, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// Up to v3; -1 = none found. (versions 0-3)
         pub node_id: i32,

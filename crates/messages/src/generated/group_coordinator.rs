@@ -143,15 +143,15 @@ pub mod offset_commit_value {
     pub struct OffsetCommitValue {
         /// Next offset to read, not the last one read.
         pub offset: i64,
-        /// Epoch of the last record consumed (KIP-320); -1 = unknown. (versions 3+, dropped in silence elsewhere, default -1)
+        /// Epoch of the last record consumed (KIP-320); -1 = unknown. (versions 3+, silently dropped elsewhere, default -1)
         pub leader_epoch: i32,
         /// Free text of the client that committed; may be empty.
         pub metadata: ByteString,
         /// Milliseconds since 1970.
         pub commit_timestamp: i64,
-        /// Version 1 only: expiry chosen by the client, in milliseconds; -1 = broker setting. (versions 1, dropped in silence elsewhere, default -1)
+        /// Version 1 only: expiry chosen by the client, in milliseconds; -1 = broker setting. (versions 1, silently dropped elsewhere, default -1)
         pub expire_timestamp: i64,
-        /// Zero uuid = not known at commit time. (versions 4+, tag 0, dropped in silence elsewhere)
+        /// Zero uuid = not known at commit time. (versions 4+, tag 0, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -269,7 +269,7 @@ pub mod group_metadata_value {
         pub protocol: Option<ByteString>,
         /// Member id of the leader; null = no members.
         pub leader: Option<ByteString>,
-        /// When the group entered its present state, in milliseconds; -1 = unknown. (versions 2+, dropped in silence elsewhere, default -1)
+        /// When the group entered its present state, in milliseconds; -1 = unknown. (versions 2+, silently dropped elsewhere, default -1)
         pub current_state_timestamp: i64,
         /// In every version.
         pub members: Vec<MemberMetadata>,
@@ -323,13 +323,13 @@ pub mod group_metadata_value {
     pub struct MemberMetadata {
         /// In every version.
         pub member_id: ByteString,
-        /// Set for static members only (KIP-345); null = dynamic member. (versions 3+, dropped in silence elsewhere)
+        /// Set for static members only (KIP-345); null = dynamic member. (versions 3+, silently dropped elsewhere)
         pub group_instance_id: Option<ByteString>,
         /// In every version.
         pub client_id: ByteString,
         /// Address the member connected from.
         pub client_host: ByteString,
-        /// Milliseconds to rejoin in; -1 = take the session timeout. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Milliseconds to rejoin in; -1 = take the session timeout. (versions 1+, silently dropped elsewhere, default -1)
         pub rebalance_timeout: i32,
         /// Milliseconds without heartbeat after which the member is dropped.
         pub session_timeout: i32,

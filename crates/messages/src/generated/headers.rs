@@ -15,7 +15,7 @@ pub mod request_header {
         pub request_api_version: i16,
         /// Chosen by the client; the response repeats it.
         pub correlation_id: i32,
-        /// Name of the client for logs and quotas; never compact, not even in version 2. (versions 1+, dropped in silence elsewhere)
+        /// Name of the client for logs and quotas; never compact, not even in version 2. (versions 1+, silently dropped elsewhere)
         pub client_id: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -63,7 +63,7 @@ pub mod response {
     /// Response to a heartbeat; a member learns of a rebalance by its error code.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct HeartbeatResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// 27 = rejoin, 22 and 25 = membership lost, 82 = another static member took over.
         pub error_code: ErrorCode,

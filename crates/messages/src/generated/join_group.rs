@@ -13,7 +13,7 @@ pub mod request {
         pub group_id: ByteString,
         /// Milliseconds without a heartbeat until the member is thrown out.
         pub session_timeout_ms: i32,
-        /// Milliseconds others wait for this member to rejoin; v0 uses the session timeout. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Milliseconds others wait for this member to rejoin; v0 uses the session timeout. (versions 1+, silently dropped elsewhere, default -1)
         pub rebalance_timeout_ms: i32,
         /// Empty on first join; from v4 error 79 then hands out an id to come back with (KIP-394).
         pub member_id: ByteString,
@@ -23,7 +23,7 @@ pub mod request {
         pub protocol_type: ByteString,
         /// Assignors the member supports, most wanted first; the group needs a common one.
         pub protocols: Vec<JoinGroupRequestProtocol>,
-        /// Free text for the broker log (KIP-800). (versions 8+, dropped in silence elsewhere)
+        /// Free text for the broker log (KIP-800). (versions 8+, silently dropped elsewhere)
         pub reason: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -125,13 +125,13 @@ pub mod response {
     /// Sent to each member at the end of the join phase. The leader now computes the assignment; all go on with SyncGroup.
     #[derive(Clone, Debug, PartialEq)]
     pub struct JoinGroupResponse {
-        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// 79 = join again with the MemberId given here.
         pub error_code: ErrorCode,
         /// Number of this rebalance, to be sent from now on; -1 on error. (default -1)
         pub generation_id: i32,
-        /// Same for all members; null on error. (versions 7+, dropped in silence elsewhere)
+        /// Same for all members; null on error. (versions 7+, silently dropped elsewhere)
         pub protocol_type: Option<ByteString>,
         /// The assignor chosen for this generation. (nullable in 7+)
         pub protocol_name: Option<ByteString>,
@@ -201,7 +201,7 @@ pub mod response {
     pub struct JoinGroupResponseMember {
         /// In every version.
         pub member_id: ByteString,
-        /// Static membership id (KIP-345); null = dynamic member. (versions 5+, dropped in silence elsewhere)
+        /// Static membership id (KIP-345); null = dynamic member. (versions 5+, silently dropped elsewhere)
         pub group_instance_id: Option<ByteString>,
         /// What the member sent for the chosen protocol.
         pub metadata: Bytes,

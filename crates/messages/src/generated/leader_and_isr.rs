@@ -15,7 +15,7 @@ pub mod request {
         pub is_kraft_controller: bool,
         /// Election count of the controller; brokers refuse requests of an older one.
         pub controller_epoch: i32,
-        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 2+, dropped in silence elsewhere, default -1)
+        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 2+, silently dropped elsewhere, default -1)
         pub broker_epoch: i64,
         /// 0 = unknown, 1 = only what changed, 2 = everything the broker should know. (versions 5+)
         pub r#type: i8,
@@ -81,7 +81,7 @@ pub mod request {
     pub struct LeaderAndIsrTopicState {
         /// Name of a topic.
         pub topic_name: ByteString,
-        /// Zero = the topic has no id. (versions 5+, dropped in silence elsewhere)
+        /// Zero = the topic has no id. (versions 5+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partition_states: Vec<LeaderAndIsrPartitionState>,
@@ -147,7 +147,7 @@ pub mod request {
     /// One replica assignment, as the controller wants it to be.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct LeaderAndIsrPartitionState {
-        /// v0 and v1 only; later the enclosing topic says it. (versions 0-1, dropped in silence elsewhere)
+        /// v0 and v1 only; later the enclosing topic says it. (versions 0-1, silently dropped elsewhere)
         pub topic_name: ByteString,
         /// In every version.
         pub partition_index: i32,
@@ -163,11 +163,11 @@ pub mod request {
         pub partition_epoch: i32,
         /// Broker ids; the first is the preferred leader.
         pub replicas: Int32s,
-        /// Empty = no reassignment is running (KIP-455). (versions 3+, dropped in silence elsewhere)
+        /// Empty = no reassignment is running (KIP-455). (versions 3+, silently dropped elsewhere)
         pub adding_replicas: Int32s,
-        /// Empty = no reassignment is running (KIP-455). (versions 3+, dropped in silence elsewhere)
+        /// Empty = no reassignment is running (KIP-455). (versions 3+, silently dropped elsewhere)
         pub removing_replicas: Int32s,
-        /// true = the broker may create the log even while some directory is offline. (versions 1+, dropped in silence elsewhere)
+        /// true = the broker may create the log even while some directory is offline. (versions 1+, silently dropped elsewhere)
         pub is_new: bool,
         /// 0 = recovered, 1 = leader is recovering from an unclean election (KIP-704). (versions 6+)
         pub leader_recovery_state: i8,
@@ -289,7 +289,7 @@ pub mod response {
     /// How one partition fared.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct LeaderAndIsrPartitionError {
-        /// Up to v4 only. (versions 0-4, dropped in silence elsewhere)
+        /// Up to v4 only. (versions 0-4, silently dropped elsewhere)
         pub topic_name: ByteString,
         /// In every version.
         pub partition_index: i32,

@@ -47,7 +47,7 @@ pub mod request {
         pub member_id: ByteString,
         /// Static membership id (KIP-345); null = dynamic member.
         pub group_instance_id: Option<ByteString>,
-        /// Free text for the broker log (KIP-800). (versions 5+, dropped in silence elsewhere)
+        /// Free text for the broker log (KIP-800). (versions 5+, silently dropped elsewhere)
         pub reason: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -93,7 +93,7 @@ pub mod response {
     /// Outcome of leaving a group. From v3 look at the error of each member too.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct LeaveGroupResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// 0 when all went well.
         pub error_code: ErrorCode,

@@ -81,7 +81,7 @@ pub mod response {
     pub struct ConfigResource {
         /// In every version.
         pub resource_name: ByteString,
-        /// 2 = topic, 4 = broker, 8 = broker logger, 16 = client metrics, 32 = group. (versions 1+, dropped in silence elsewhere, default 16)
+        /// 2 = topic, 4 = broker, 8 = broker logger, 16 = client metrics, 32 = group. (versions 1+, silently dropped elsewhere, default 16)
         pub resource_type: i8,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

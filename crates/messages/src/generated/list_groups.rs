@@ -55,7 +55,7 @@ pub mod response {
     /// Groups coordinated by this broker, without those the caller may not see.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ListGroupsResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// 14 = the coordinator is still loading, the list would not be complete.
         pub error_code: ErrorCode,
@@ -93,9 +93,9 @@ pub mod response {
         pub group_id: ByteString,
         /// consumer, connect and the like; empty = used for offset commits only.
         pub protocol_type: ByteString,
-        /// Such as Stable or Empty; from v4. (versions 4+, dropped in silence elsewhere)
+        /// Such as Stable or Empty; from v4. (versions 4+, silently dropped elsewhere)
         pub group_state: ByteString,
-        /// Such as classic, consumer or share; from v5. (versions 5+, dropped in silence elsewhere)
+        /// Such as classic, consumer or share; from v5. (versions 5+, silently dropped elsewhere)
         pub group_type: ByteString,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

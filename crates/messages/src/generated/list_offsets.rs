@@ -15,7 +15,7 @@ pub mod request {
         pub isolation_level: i8,
         /// In every version.
         pub topics: Vec<ListOffsetsTopic>,
-        /// Milliseconds the broker may spend on lookups in tiered storage. (versions 10+, dropped in silence elsewhere)
+        /// Milliseconds the broker may spend on lookups in tiered storage. (versions 10+, silently dropped elsewhere)
         pub timeout_ms: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -79,7 +79,7 @@ pub mod request {
     pub struct ListOffsetsPartition {
         /// In every version.
         pub partition_index: i32,
-        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 4+, dropped in silence elsewhere, default -1)
+        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 4+, silently dropped elsewhere, default -1)
         pub current_leader_epoch: i32,
         /// In ms; -1 latest, -2 earliest, -3 largest timestamp (v7), -4 earliest local (v8), -5 latest tiered (v9), -6 earliest not yet uploaded (v11).
         pub timestamp: i64,
@@ -143,7 +143,7 @@ pub mod response {
     /// Offsets found, one per partition. No record at or after the wanted time is not an error: offset and timestamp are -1 then.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct ListOffsetsResponse {
-        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v3 the client has to wait it out (KIP-219). (versions 2+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<ListOffsetsTopicResponse>,

@@ -60,7 +60,7 @@ pub mod request {
     /// Part of [`MetadataRequest`].
     #[derive(Clone, Debug, PartialEq)]
     pub struct MetadataRequestTopic {
-        /// Zero = ask by Name; brokers look at it from v12 only. (versions 10+, dropped in silence elsewhere)
+        /// Zero = ask by Name; brokers look at it from v12 only. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// null = ask by TopicId, from v12. (nullable in 10+)
         pub name: Option<ByteString>,
@@ -117,19 +117,19 @@ pub mod response {
     /// One broker's view of the cluster; it may be outdated. A topic that was just created has error 3 or 5 until it has leaders.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MetadataResponse {
-        /// Quota delay in milliseconds; 0 = none. From v6 the client has to wait it out (KIP-219). (versions 3+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v6 the client has to wait it out (KIP-219). (versions 3+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// Only live brokers, with the address of the listener that was asked.
         pub brokers: Vec<MetadataResponseBroker>,
-        /// null = not known to this broker. (versions 2+, dropped in silence elsewhere)
+        /// null = not known to this broker. (versions 2+, silently dropped elsewhere)
         pub cluster_id: Option<ByteString>,
-        /// -1 = none. In KRaft mode it is just some broker that passes requests on. (versions 1+, dropped in silence elsewhere, default -1)
+        /// -1 = none. In KRaft mode it is just some broker that passes requests on. (versions 1+, silently dropped elsewhere, default -1)
         pub controller_id: i32,
         /// In every version.
         pub topics: Vec<MetadataResponseTopic>,
         /// Bit n = ACL operation n is allowed; -2147483648 = not requested (KIP-430). (versions 8-10, default -2147483648)
         pub cluster_authorized_operations: i32,
-        /// 129 = start again from the bootstrap addresses (KIP-1102). (versions 13+, dropped in silence elsewhere)
+        /// 129 = start again from the bootstrap addresses (KIP-1102). (versions 13+, silently dropped elsewhere)
         pub error_code: ErrorCode,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -188,7 +188,7 @@ pub mod response {
         pub host: ByteString,
         /// In every version.
         pub port: i32,
-        /// null = not configured. (versions 1+, dropped in silence elsewhere)
+        /// null = not configured. (versions 1+, silently dropped elsewhere)
         pub rack: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -224,9 +224,9 @@ pub mod response {
         pub error_code: ErrorCode,
         /// null = asked for by an id that is unknown. (nullable in 12+)
         pub name: Option<ByteString>,
-        /// Zero = the broker knows no id. (versions 10+, dropped in silence elsewhere)
+        /// Zero = the broker knows no id. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
-        /// true for topics owned by the brokers, such as __consumer_offsets. (versions 1+, dropped in silence elsewhere)
+        /// true for topics owned by the brokers, such as __consumer_offsets. (versions 1+, silently dropped elsewhere)
         pub is_internal: bool,
         /// In every version.
         pub partitions: Vec<MetadataResponsePartition>,
@@ -287,13 +287,13 @@ pub mod response {
         pub partition_index: i32,
         /// -1 = no leader now.
         pub leader_id: i32,
-        /// Goes up with each new leader; -1 = unknown. Ignore older news (KIP-320). (versions 7+, dropped in silence elsewhere, default -1)
+        /// Goes up with each new leader; -1 = unknown. Ignore older news (KIP-320). (versions 7+, silently dropped elsewhere, default -1)
         pub leader_epoch: i32,
         /// Broker ids; the first is the preferred leader.
         pub replica_nodes: Int32s,
         /// Broker ids of the replicas in sync.
         pub isr_nodes: Int32s,
-        /// Broker ids of replicas on a dead broker or a failed disk. (versions 5+, dropped in silence elsewhere)
+        /// Broker ids of replicas on a dead broker or a failed disk. (versions 5+, silently dropped elsewhere)
         pub offline_replicas: Int32s,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,13 +11,13 @@ pub mod request {
     pub struct OffsetCommitRequest {
         /// Id of a group.
         pub group_id: ByteString,
-        /// Classic generation or KIP-848 member epoch; -1 = committing without being a member. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Classic generation or KIP-848 member epoch; -1 = committing without being a member. (versions 1+, silently dropped elsewhere, default -1)
         pub generation_id_or_member_epoch: i32,
-        /// Empty = committing without being a member. (versions 1+, dropped in silence elsewhere)
+        /// Empty = committing without being a member. (versions 1+, silently dropped elsewhere)
         pub member_id: ByteString,
         /// Static membership id (KIP-345); null = dynamic member. (versions 7+)
         pub group_instance_id: Option<ByteString>,
-        /// v2 to v4: how long to keep the offsets, in ms; -1 = broker setting. (versions 2-4, dropped in silence elsewhere, default -1)
+        /// v2 to v4: how long to keep the offsets, in ms; -1 = broker setting. (versions 2-4, silently dropped elsewhere, default -1)
         pub retention_time_ms: i64,
         /// In every version.
         pub topics: Vec<OffsetCommitRequestTopic>,
@@ -69,9 +69,9 @@ pub mod request {
     /// Part of [`OffsetCommitRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetCommitRequestTopic {
-        /// Up to v9; v10 uses TopicId. (versions 0-9, dropped in silence elsewhere)
+        /// Up to v9; v10 uses TopicId. (versions 0-9, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v10. (versions 10+, dropped in silence elsewhere)
+        /// Takes the place of Name from v10. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<OffsetCommitRequestPartition>,
@@ -107,7 +107,7 @@ pub mod request {
         pub partition_index: i32,
         /// Next offset the group has to read.
         pub committed_offset: i64,
-        /// Epoch of the last record read; -1 = unknown (KIP-320). (versions 6+, dropped in silence elsewhere, default -1)
+        /// Epoch of the last record read; -1 = unknown (KIP-320). (versions 6+, silently dropped elsewhere, default -1)
         pub committed_leader_epoch: i32,
         /// v1 only, in ms since 1970; -1 = time of arrival. (versions 1, default -1)
         pub commit_timestamp: i64,
@@ -172,7 +172,7 @@ pub mod response {
     /// Outcome of an offset commit, partition by partition.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetCommitResponse {
-        /// Quota delay in milliseconds; 0 = none. From v4 the client has to wait it out (KIP-219). (versions 3+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v4 the client has to wait it out (KIP-219). (versions 3+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<OffsetCommitResponseTopic>,
@@ -202,9 +202,9 @@ pub mod response {
     /// Part of [`OffsetCommitResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetCommitResponseTopic {
-        /// Up to v9; v10 uses TopicId. (versions 0-9, dropped in silence elsewhere)
+        /// Up to v9; v10 uses TopicId. (versions 0-9, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v10. (versions 10+, dropped in silence elsewhere)
+        /// Takes the place of Name from v10. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<OffsetCommitResponsePartition>,

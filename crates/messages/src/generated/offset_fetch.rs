@@ -91,9 +91,9 @@ pub mod request {
     pub struct OffsetFetchRequestGroup {
         /// Id of a group.
         pub group_id: ByteString,
-        /// null = not asked as a member, so no check (KIP-848). (versions 9+, dropped in silence elsewhere)
+        /// null = not asked as a member, so no check (KIP-848). (versions 9+, silently dropped elsewhere)
         pub member_id: Option<ByteString>,
-        /// -1 = no check. (versions 9+, dropped in silence elsewhere, default -1)
+        /// -1 = no check. (versions 9+, silently dropped elsewhere, default -1)
         pub member_epoch: i32,
         /// null = every partition with a committed offset.
         pub topics: Option<Vec<OffsetFetchRequestTopics>>,
@@ -137,9 +137,9 @@ pub mod request {
     /// Part of [`OffsetFetchRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetFetchRequestTopics {
-        /// Up to v9; v10 uses TopicId. (versions 8-9, dropped in silence elsewhere)
+        /// Up to v9; v10 uses TopicId. (versions 8-9, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v10. (versions 10+, dropped in silence elsewhere)
+        /// Takes the place of Name from v10. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partition_indexes: Int32s,
@@ -185,11 +185,11 @@ pub mod response {
     /// Committed offsets as the group coordinator has them. A partition without a commit is no error: its offset is -1.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetFetchResponse {
-        /// Quota delay in milliseconds; 0 = none. From v4 the client has to wait it out (KIP-219). (versions 3+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v4 the client has to wait it out (KIP-219). (versions 3+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// Up to v7; later in Groups. (versions 0-7)
         pub topics: Vec<OffsetFetchResponseTopic>,
-        /// v2 to v7: trouble with the whole group; later in each group. (versions 2-7, dropped in silence elsewhere)
+        /// v2 to v7: trouble with the whole group; later in each group. (versions 2-7, silently dropped elsewhere)
         pub error_code: ErrorCode,
         /// (versions 8+)
         pub groups: Vec<OffsetFetchResponseGroup>,
@@ -257,7 +257,7 @@ pub mod response {
         pub partition_index: i32,
         /// Next offset to read; -1 = never committed.
         pub committed_offset: i64,
-        /// -1 = unknown (KIP-320). (versions 5-7, dropped in silence elsewhere, default -1)
+        /// -1 = unknown (KIP-320). (versions 5-7, silently dropped elsewhere, default -1)
         pub committed_leader_epoch: i32,
         /// The text given at commit.
         pub metadata: Option<ByteString>,
@@ -338,9 +338,9 @@ pub mod response {
     /// Part of [`OffsetFetchResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetFetchResponseTopics {
-        /// Up to v9; v10 uses TopicId. (versions 8-9, dropped in silence elsewhere)
+        /// Up to v9; v10 uses TopicId. (versions 8-9, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v10. (versions 10+, dropped in silence elsewhere)
+        /// Takes the place of Name from v10. (versions 10+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<OffsetFetchResponsePartitions>,

@@ -9,7 +9,7 @@ pub mod request {
     /// Asks a leader where an epoch ends in its log. Followers and consumers use it to find out whether their log or position was truncated.
     #[derive(Clone, Debug, PartialEq)]
     pub struct OffsetForLeaderEpochRequest {
-        /// -1 = consumer, -2 = debugging tool or not set; otherwise a broker id. (versions 3+, dropped in silence elsewhere, default -2)
+        /// -1 = consumer, -2 = debugging tool or not set; otherwise a broker id. (versions 3+, silently dropped elsewhere, default -2)
         pub replica_id: i32,
         /// In every version.
         pub topics: Vec<OffsetForLeaderTopic>,
@@ -81,7 +81,7 @@ pub mod request {
     pub struct OffsetForLeaderPartition {
         /// In every version.
         pub partition: i32,
-        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 2+, dropped in silence elsewhere, default -1)
+        /// Leader epoch known to the sender; -1 = no fencing check (KIP-320). (versions 2+, silently dropped elsewhere, default -1)
         pub current_leader_epoch: i32,
         /// The epoch whose end is wanted.
         pub leader_epoch: i32,
@@ -140,7 +140,7 @@ pub mod response {
     /// Where epochs end, partition by partition. An end before the own position means the log was truncated.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct OffsetForLeaderEpochResponse {
-        /// Quota delay in milliseconds; 0 = none. The client has to wait it out. (versions 2+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. The client has to wait it out. (versions 2+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// In every version.
         pub topics: Vec<OffsetForLeaderTopicResult>,
@@ -204,7 +204,7 @@ pub mod response {
         pub error_code: ErrorCode,
         /// In every version.
         pub partition: i32,
-        /// Largest epoch the leader has that is not above the one asked; -1 = none. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Largest epoch the leader has that is not above the one asked; -1 = none. (versions 1+, silently dropped elsewhere, default -1)
         pub leader_epoch: i32,
         /// One past the last record of that epoch; -1 = unknown. (default -1)
         pub end_offset: i64,

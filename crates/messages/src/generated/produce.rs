@@ -45,9 +45,9 @@ pub mod request {
     /// Part of [`ProduceRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TopicProduceData {
-        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, dropped in silence elsewhere)
+        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, silently dropped elsewhere)
         pub name: ByteString,
-        /// Learned from a metadata response; takes the place of Name. (versions 13+, dropped in silence elsewhere)
+        /// Learned from a metadata response; takes the place of Name. (versions 13+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partition_data: Vec<PartitionProduceData>,
@@ -131,7 +131,7 @@ pub mod response {
     pub struct ProduceResponse {
         /// In every version.
         pub responses: Vec<TopicProduceResponse>,
-        /// Quota delay in milliseconds; 0 = none. From v6 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v6 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// Addresses of the brokers named in CurrentLeader (KIP-951). (versions 10+, tag 0)
         pub node_endpoints: Vec<NodeEndpoint>,
@@ -174,9 +174,9 @@ pub mod response {
     /// Part of [`ProduceResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TopicProduceResponse {
-        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, dropped in silence elsewhere)
+        /// Up to v12; v13 uses TopicId (KIP-516). (versions 0-12, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v13. (versions 13+, dropped in silence elsewhere)
+        /// Takes the place of Name from v13. (versions 13+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partition_responses: Vec<PartitionProduceResponse>,
@@ -214,13 +214,13 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Offset given to the first record; -1 on error.
         pub base_offset: i64,
-        /// Broker clock in ms since 1970; -1 when the topic keeps the producer timestamps. (versions 2+, dropped in silence elsewhere, default -1)
+        /// Broker clock in ms since 1970; -1 when the topic keeps the producer timestamps. (versions 2+, silently dropped elsewhere, default -1)
         pub log_append_time_ms: i64,
-        /// Oldest offset still in the partition; -1 = unknown. (versions 5+, dropped in silence elsewhere, default -1)
+        /// Oldest offset still in the partition; -1 = unknown. (versions 5+, silently dropped elsewhere, default -1)
         pub log_start_offset: i64,
-        /// Names the records that made the broker refuse the whole batch (KIP-467). (versions 8+, dropped in silence elsewhere)
+        /// Names the records that made the broker refuse the whole batch (KIP-467). (versions 8+, silently dropped elsewhere)
         pub record_errors: Vec<BatchIndexAndErrorMessage>,
-        /// null = nothing beyond the error code. (versions 8+, dropped in silence elsewhere)
+        /// null = nothing beyond the error code. (versions 8+, silently dropped elsewhere)
         pub error_message: Option<ByteString>,
         /// Comes with wrong-leader errors and saves a metadata lookup (KIP-951). (versions 10+, tag 0)
         pub current_leader: LeaderIdAndEpoch,

@@ -171,7 +171,7 @@ pub mod response {
         pub leader_epoch: i32,
         /// First offset still in delivery; -1 = not decided yet.
         pub start_offset: i64,
-        /// Finished records at or after the start offset (KIP-1226); -1 = unknown. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Finished records at or after the start offset (KIP-1226); -1 = unknown. (versions 1+, silently dropped elsewhere, default -1)
         pub delivery_complete_count: i32,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -57,7 +57,7 @@ pub mod response {
         pub error_message: Option<ByteString>,
         /// Raw server token; may be empty on the last step.
         pub auth_bytes: Bytes,
-        /// Time until the client has to authenticate again (KIP-368); 0 = no limit. (versions 1+, dropped in silence elsewhere)
+        /// Time until the client has to authenticate again (KIP-368); 0 = no limit. (versions 1+, silently dropped elsewhere)
         pub session_lifetime_ms: i64,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -170,7 +170,7 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
-        /// Time to acknowledge records before others can get them. (versions 2+, dropped in silence elsewhere)
+        /// Time to acknowledge records before others can get them. (versions 2+, silently dropped elsewhere)
         pub acquisition_lock_timeout_ms: i32,
         /// In every version.
         pub responses: Vec<ShareAcknowledgeTopicResponse>,

@@ -25,7 +25,7 @@ pub mod request {
         pub max_records: i32,
         /// Preferred number of records in each acquired batch. (versions 1+)
         pub batch_size: i32,
-        /// 0 = whole batches, may exceed MaxRecords; 1 = never above MaxRecords (KIP-1206). (versions 2+, dropped in silence elsewhere)
+        /// 0 = whole batches, may exceed MaxRecords; 1 = never above MaxRecords (KIP-1206). (versions 2+, silently dropped elsewhere)
         pub share_acquire_mode: i8,
         /// True when acknowledgements of type 4 (renew) are included (KIP-1222). (versions 2+)
         pub is_renew_ack: bool,

@@ -15,7 +15,7 @@ pub mod request {
         pub is_kraft_controller: bool,
         /// Election count of the controller; brokers refuse requests of an older one.
         pub controller_epoch: i32,
-        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 1+, silently dropped elsewhere, default -1)
         pub broker_epoch: i64,
         /// v0 to v2: one choice for all partitions; true also removes the data. (versions 0-2)
         pub delete_partitions: bool,

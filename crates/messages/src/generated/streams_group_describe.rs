@@ -107,7 +107,7 @@ pub mod response {
         pub topology_description: Option<TopologyDescription>,
         /// (versions 1+)
         pub topology_description_status: i8,
-        /// Null = not known. (versions 1+, dropped in silence elsewhere)
+        /// Null = not known. (versions 1+, silently dropped elsewhere)
         pub assignor_name: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

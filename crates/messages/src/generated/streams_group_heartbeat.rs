@@ -408,7 +408,7 @@ pub mod response {
         pub acceptable_recovery_lag_legacy: i32,
         /// Milliseconds between two reports of task offsets.
         pub task_offset_interval_ms: i32,
-        /// Lag in offsets up to which a task counts as warmed up; -1 = not set. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Lag in offsets up to which a task counts as warmed up; -1 = not set. (versions 1+, silently dropped elsewhere, default -1)
         pub acceptable_recovery_lag: i64,
         /// Conditions the member has to know of; null or empty = none.
         pub status: Option<Vec<Status>>,

@@ -17,9 +17,9 @@ pub mod request {
         pub member_id: ByteString,
         /// Static membership id (KIP-345); null = dynamic member. (versions 3+)
         pub group_instance_id: Option<ByteString>,
-        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
+        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, silently dropped elsewhere)
         pub protocol_type: Option<ByteString>,
-        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, dropped in silence elsewhere)
+        /// As in the JoinGroup response, checked for agreement (KIP-559); null = not checked. (versions 5+, silently dropped elsewhere)
         pub protocol_name: Option<ByteString>,
         /// From the leader only; empty from all other members.
         pub assignments: Vec<SyncGroupRequestAssignment>,
@@ -105,13 +105,13 @@ pub mod response {
     /// Hands a member its share of the partitions, once the leader has sent its assignments.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct SyncGroupResponse {
-        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, dropped in silence elsewhere)
+        /// Quota delay in milliseconds; 0 = none. From v2 the client has to wait it out (KIP-219). (versions 1+, silently dropped elsewhere)
         pub throttle_time_ms: i32,
         /// 27 = a new rebalance began, join again.
         pub error_code: ErrorCode,
-        /// As agreed in the join phase (KIP-559); null on error. (versions 5+, dropped in silence elsewhere)
+        /// As agreed in the join phase (KIP-559); null on error. (versions 5+, silently dropped elsewhere)
         pub protocol_type: Option<ByteString>,
-        /// As agreed in the join phase (KIP-559); null on error. (versions 5+, dropped in silence elsewhere)
+        /// As agreed in the join phase (KIP-559); null on error. (versions 5+, silently dropped elsewhere)
         pub protocol_name: Option<ByteString>,
         /// The bytes the leader made; empty = nothing for this member.
         pub assignment: Bytes,

@@ -77,9 +77,9 @@ pub mod request {
     /// Part of [`TxnOffsetCommitRequest`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TxnOffsetCommitRequestTopic {
-        /// Up to v5; v6 uses TopicId. (versions 0-5, dropped in silence elsewhere)
+        /// Up to v5; v6 uses TopicId. (versions 0-5, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v6. (versions 6+, dropped in silence elsewhere)
+        /// Takes the place of Name from v6. (versions 6+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<TxnOffsetCommitRequestPartition>,
@@ -115,7 +115,7 @@ pub mod request {
         pub partition_index: i32,
         /// Next offset the group has to read.
         pub committed_offset: i64,
-        /// Epoch of the last record read; -1 = unknown (KIP-320). (versions 2+, dropped in silence elsewhere, default -1)
+        /// Epoch of the last record read; -1 = unknown (KIP-320). (versions 2+, silently dropped elsewhere, default -1)
         pub committed_leader_epoch: i32,
         /// Free text kept with the offset.
         pub committed_metadata: Option<ByteString>,
@@ -205,9 +205,9 @@ pub mod response {
     /// Part of [`TxnOffsetCommitResponse`].
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct TxnOffsetCommitResponseTopic {
-        /// Up to v5; v6 uses TopicId. (versions 0-5, dropped in silence elsewhere)
+        /// Up to v5; v6 uses TopicId. (versions 0-5, silently dropped elsewhere)
         pub name: ByteString,
-        /// Takes the place of Name from v6. (versions 6+, dropped in silence elsewhere)
+        /// Takes the place of Name from v6. (versions 6+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partitions: Vec<TxnOffsetCommitResponsePartition>,

@@ -122,7 +122,7 @@ pub mod response {
         pub error_code: ErrorCode,
         /// Human-readable detail of the error; null = none.
         pub error_message: Option<ByteString>,
-        /// Outcome per feature; gone in v2, where one failure fails the whole request. (versions 0-1, dropped in silence elsewhere)
+        /// Outcome per feature; gone in v2, where one failure fails the whole request. (versions 0-1, silently dropped elsewhere)
         pub results: Vec<UpdatableFeatureResult>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -17,7 +17,7 @@ pub mod request {
         pub r#type: i8,
         /// Election count of the controller; brokers refuse requests of an older one.
         pub controller_epoch: i32,
-        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 5+, dropped in silence elsewhere, default -1)
+        /// Registration epoch of the receiving broker (KIP-380); -1 = not checked. (versions 5+, silently dropped elsewhere, default -1)
         pub broker_epoch: i64,
         /// Flat list up to v4; later grouped in TopicStates. (versions 0-4)
         pub ungrouped_partition_states: Vec<UpdateMetadataPartitionState>,
@@ -92,7 +92,7 @@ pub mod request {
     pub struct UpdateMetadataTopicState {
         /// Name of a topic.
         pub topic_name: ByteString,
-        /// Zero = the topic has no id. (versions 7+, dropped in silence elsewhere)
+        /// Zero = the topic has no id. (versions 7+, silently dropped elsewhere)
         pub topic_id: Uuid,
         /// In every version.
         pub partition_states: Vec<UpdateMetadataPartitionState>,
@@ -126,13 +126,13 @@ pub mod request {
     pub struct UpdateMetadataBroker {
         /// Id of a node.
         pub id: i32,
-        /// v0 only; later in Endpoints. (versions 0, dropped in silence elsewhere)
+        /// v0 only; later in Endpoints. (versions 0, silently dropped elsewhere)
         pub v0_host: ByteString,
-        /// v0 only; later in Endpoints. (versions 0, dropped in silence elsewhere)
+        /// v0 only; later in Endpoints. (versions 0, silently dropped elsewhere)
         pub v0_port: i32,
-        /// One for each listener. (versions 1+, dropped in silence elsewhere)
+        /// One for each listener. (versions 1+, silently dropped elsewhere)
         pub endpoints: Vec<UpdateMetadataEndpoint>,
-        /// null = not configured. (versions 2+, dropped in silence elsewhere)
+        /// null = not configured. (versions 2+, silently dropped elsewhere)
         pub rack: Option<ByteString>,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
@@ -183,7 +183,7 @@ pub mod request {
         pub port: i32,
         /// In every version.
         pub host: ByteString,
-        /// Listener name as configured, such as INTERNAL. (versions 3+, dropped in silence elsewhere)
+        /// Listener name as configured, such as INTERNAL. (versions 3+, silently dropped elsewhere)
         pub listener: ByteString,
         /// 0 = PLAINTEXT, 1 = SSL, 2 = SASL_PLAINTEXT, 3 = SASL_SSL.
         pub security_protocol: i16,
@@ -217,7 +217,7 @@ pub mod request {
     /// What a broker reports to its clients about one partition.
     #[derive(Clone, Debug, PartialEq, Default)]
     pub struct UpdateMetadataPartitionState {
-        /// Up to v4; later the enclosing topic says it. (versions 0-4, dropped in silence elsewhere)
+        /// Up to v4; later the enclosing topic says it. (versions 0-4, silently dropped elsewhere)
         pub topic_name: ByteString,
         /// In every version.
         pub partition_index: i32,
@@ -233,7 +233,7 @@ pub mod request {
         pub zk_version: i32,
         /// Broker ids; the first is the preferred leader.
         pub replicas: Int32s,
-        /// Broker ids of replicas on a dead broker or a failed disk. (versions 4+, dropped in silence elsewhere)
+        /// Broker ids of replicas on a dead broker or a failed disk. (versions 4+, silently dropped elsewhere)
         pub offline_replicas: Int32s,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,

@@ -11,7 +11,7 @@ pub mod request {
     pub struct VoteRequest {
         /// Lets voters reject nodes of other clusters; null = not checked.
         pub cluster_id: Option<ByteString>,
-        /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, dropped in silence elsewhere, default -1)
+        /// Node the request is meant for (KIP-853); -1 = not given. (versions 1+, silently dropped elsewhere, default -1)
         pub voter_id: i32,
         /// In every version.
         pub topics: Vec<TopicData>,
@@ -86,9 +86,9 @@ pub mod request {
         pub replica_epoch: i32,
         /// Node that wants the vote.
         pub replica_id: i32,
-        /// Metadata log directory of the candidate (KIP-853); zero = unknown. (versions 1+, dropped in silence elsewhere)
+        /// Metadata log directory of the candidate (KIP-853); zero = unknown. (versions 1+, silently dropped elsewhere)
         pub replica_directory_id: Uuid,
-        /// Metadata log directory of the addressed voter (KIP-853); zero = unknown. (versions 1+, dropped in silence elsewhere)
+        /// Metadata log directory of the addressed voter (KIP-853); zero = unknown. (versions 1+, silently dropped elsewhere)
         pub voter_directory_id: Uuid,
         /// Epoch of the newest record in the candidate's log.
         pub last_offset_epoch: i32,

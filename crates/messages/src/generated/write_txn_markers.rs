@@ -45,7 +45,7 @@ pub mod request {
         pub topics: Vec<WritableTxnMarkerTopic>,
         /// Stored in the marker; markers of an older coordinator are refused.
         pub coordinator_epoch: i32,
-        /// transaction.version in force; from 2 on the epoch check is stricter. 0 = unknown or old. (versions 2+, dropped in silence elsewhere)
+        /// transaction.version in force; from 2 on the epoch check is stricter. 0 = unknown or old. (versions 2+, silently dropped elsewhere)
         pub transaction_version: i8,
         /// Tagged fields that no known version defines.
         pub unknown_tagged_fields: UnknownTags,
