@@ -71,6 +71,7 @@ enum Purpose {
 
 /// What happened on a connection.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ClientEvent {
     /// The broker said which versions it speaks.
     Negotiated(ApiVersions),
@@ -80,6 +81,7 @@ pub enum ClientEvent {
 
 /// The response to one request, its body not read yet.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IncomingResponse {
     /// The id that sending the request gave.
     pub correlation_id: i32,
