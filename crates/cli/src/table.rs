@@ -1,5 +1,8 @@
 use crate::output::Paint;
 
+/// Columns grow no wider than that; longer cells move what comes after them to the right.
+const MAX_WIDTH: usize = 120;
+
 /// Text in columns, as wide as their widest cell; numbers to the right.
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -45,13 +48,20 @@ impl Table {
         let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
         let lines = || std::iter::once(&titles).chain(&self.rows);
         let widths: Vec<usize> = (0..self.columns.len())
-            .map(|index| lines().filter_map(|row| row.get(index)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            .map(|index| {
+                lines()
+                    .filter_map(|row| row.get(index))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+                    .min(MAX_WIDTH)
+            })
             .collect();
         let mut text = String::new();
         for row in lines() {
             let mut gap = 0;
             for (index, ((cell, column), width)) in row.iter().zip(&self.columns).zip(&widths).enumerate() {
-                let room = width - cell.chars().count();
+                let room = width.saturating_sub(cell.chars().count());
                 let before = if column.right { room } else { 0 };
                 // No line ends with spaces.
                 if !cell.is_empty() {

@@ -305,3 +305,21 @@ fn an_unknown_api_is_shown_with_its_key_and_client() {
         assert!(!read.stdout.contains("SASL"), "{}", read.stdout);
     }
 }
+
+#[test]
+fn nothing_is_cut_where_no_terminal_is() {
+    // CreateTopics 0 of a topic with a long name.
+    let name = "milena".repeat(41);
+    let hex: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let size = format!("{:04x}", name.len());
+    let request = format!("0013 0000 00000001 ffff 00000001 {size} {hex} 00000001 0001 00000000 00000000 000003e8");
+    let read = milena(&["decode", &request], b"");
+    assert_eq!(read.code, 0, "{}", read.stderr);
+    assert!(read.stdout.contains(&format!("\"{name}\"")), "{}", read.stdout);
+    // SyncGroup 0 with an assignment that is no text: all of it is there.
+    let bytes = "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0".repeat(3);
+    let request = format!("000e 0000 00000001 ffff 0001 67 00000001 0001 6d 00000001 0001 6d 00000030 {bytes}");
+    let read = milena(&["decode", &request], b"");
+    assert_eq!(read.code, 0, "{}", read.stderr);
+    assert!(read.stdout.contains(&format!("48 bytes, 0x{bytes}")), "{}", read.stdout);
+}

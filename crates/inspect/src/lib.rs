@@ -28,7 +28,7 @@
 //! | room | what |
 //! |---|---|
 //! | [`conversation`] | the frames of one connection, each request with its response; what they are about |
-//! | [`stream`] | frames in bytes that somebody found, and what they may be |
+//! | [`stream`] | frames in bytes of unknown origin, and what they may be |
 //! | [`capture`] | pcap and pcapng files: packets to connections to exchanges, and back |
 //! | [`trace`] | frames in a file, a line of JSON for each |
 //! | [`topic`] | the records of Kafka's own topics |
@@ -37,7 +37,7 @@
 //! | [`record`] | batches and records as JSON |
 //! | [`segment`] | log folders as JSON, with the meaning of the records of internal topics; files: `milena_storage` |
 //! | [`entity`] | error codes, topics and the like inside of a message |
-//! | [`text`] | bytes that somebody wrote down, as hex, base64 or strings |
+//! | [`text`] | bytes written down as hex, base64 or strings |
 //! | [`time`] | moments as text, to the microsecond |
 //! | [`short`] | text of others as it may go to a terminal |
 //! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |

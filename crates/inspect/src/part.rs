@@ -91,7 +91,7 @@ pub(crate) fn layouts(
     request: bool,
 ) -> Result<(&'static MessageSpec, i16, &'static MessageSpec), Unreadable> {
     let found = Layouts::kafka().binary_search_by_key(&api.0, |layouts| layouts.api.key);
-    let Layouts { api: known, request: asked, response: answered } = match found {
+    let Layouts { api: known, request: request_specs, response: response_specs } = match found {
         Ok(index) => &Layouts::kafka()[index],
         Err(_) => return Err(Unreadable::UnknownApi(api.0)),
     };
@@ -99,8 +99,8 @@ pub(crate) fn layouts(
         return Err(Unreadable::UnknownVersion { api, version, released: known.versions });
     }
     let ([header, body], header_version) = match request {
-        true => (asked, known.request_header_version(version)),
-        false => (answered, known.response_header_version(version)),
+        true => (request_specs, known.request_header_version(version)),
+        false => (response_specs, known.response_header_version(version)),
     };
     Ok((header, header_version, body))
 }

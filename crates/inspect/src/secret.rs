@@ -1,6 +1,6 @@
-//! Messages without what nobody may see.
+//! Messages without their secrets.
 //!
-//! Tokens of SASL, keys of SCRAM, delegation tokens, messages that a broker passes on for somebody, and the values of
+//! Tokens of SASL, keys of SCRAM, delegation tokens, messages that a broker forwards for a client, and the values of
 //! settings such as passwords become asterisks. All sizes stay, so that everything else stays where it is.
 
 use std::sync::OnceLock;

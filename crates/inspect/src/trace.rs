@@ -6,7 +6,7 @@
 //! ```
 //!
 //! (on one line). `frame` is base64 of header and body, without the size in front. A reader needs `direction` and `frame`;
-//! the rest may be missing, and `api`, `version`, `correlationId` and `clientId` are for readers: the frame has it too.
+//! the rest may be missing, and `api`, `version`, `correlationId` and `clientId` are for people: the frame has them itself.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct TracedFrame {
     pub client: Option<String>,
     /// The broker's end of it, as `host:port`.
     pub broker: Option<String>,
-    /// Who said it.
+    /// Which way it went.
     pub direction: Direction,
     /// Header and body, without the size in front.
     pub frame: Bytes,
@@ -63,7 +63,7 @@ impl TracedFrame {
         out.write_all(b"\n")
     }
 
-    /// Reads a line. Without a number it is of connection 0. Members that are not known do not matter.
+    /// Reads a line. Without a number it is of connection 0. Unknown members are ignored.
     ///
     /// # Errors
     /// What is wrong with it, in one sentence.
@@ -108,14 +108,14 @@ pub enum TraceError {
     /// A line is no frame. The next one can still be read, unless this one has no end.
     #[error("line {line}: {what}")]
     Line {
-        /// The how-manieth, from 1.
+        /// Its number, from 1.
         line: u64,
         /// What is wrong with it.
         what: String,
     },
 }
 
-/// Reads frames line by line. Empty lines do not matter.
+/// Reads frames line by line. Empty lines are ignored.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     input: R,

@@ -231,15 +231,9 @@ impl Relay {
         let head = incoming.head;
         let seen = self.seen(incoming.exchange);
         let mut waiting = self.waiting();
-        // A client waits for the response to a SASL token before it sends more, unless there is none: the last of GSSAPI.
-        let is_token = |waiting: &Waiting| waiting.head.is_none();
-        let token = if head.is_some() && waiting.front().is_some_and(is_token) { waiting.pop_front() } else { None };
         waiting.push_back(Waiting { head, arrived: Instant::now(), then, seen, opening });
         let given_up = if waiting.len() > MOST_WAITING { waiting.pop_front() } else { None };
         drop(waiting);
-        if let Some(token) = token {
-            self.end(token.seen, Remark::NoResponseToToken);
-        }
         if let Some(given_up) = given_up {
             self.end(given_up.seen, Remark::GivenUp);
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Fields with bytes, which are base64 in JSON and no text.
 const BYTES: [&str; 6] = ["userData", "allocation", "userEndPoint", "processId", "key", "value"];
 
-/// Whether all text is readable and no number is one that nobody has.
+/// Whether all text is readable and no number is impossible.
 pub(super) fn is_plausible(json: &Value) -> bool {
     texts(json).all(is_readable) && has_plausible_numbers("", json)
 }

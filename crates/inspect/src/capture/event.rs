@@ -21,7 +21,7 @@ pub enum CaptureEvent {
         missing: u64,
         /// Bytes that were captured and skipped, up to where a frame was recognised.
         passed: u64,
-        /// Nobody knows how many bytes are missing: the connection began before the capture, or again.
+        /// How many bytes are missing is not known: the connection began before the capture, or anew.
         unknown: bool,
     },
     /// A connection is at its end, or the capture is.

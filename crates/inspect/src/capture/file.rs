@@ -111,7 +111,7 @@ impl<R: Read> Packets<R> {
         }
         let classic = Classic::of(magic).ok_or(CaptureError::Unrecognised)?;
         let link = match input.peek(24)? {
-            // The upper half tells about checksums of Ethernet.
+            // The upper half is about checksums of Ethernet.
             Some(head) => classic.endian.u32(head, 20) as u16,
             None => return Err(CaptureError::Unrecognised),
         };

@@ -19,7 +19,7 @@ pub(super) trait Sink {
     fn can_be(&self, size: usize) -> bool;
     /// A frame; `missing` bytes of its end were not seen.
     fn frame(&mut self, bytes: Bytes, missing: usize);
-    /// Between two frames there are bytes that are not known, and bytes that could not be recognised.
+    /// Between two frames there are bytes that are not known, and bytes that make no frame.
     fn gap(&mut self, gap: Lost);
 }
 
@@ -30,12 +30,12 @@ pub(super) struct Lost {
     pub(super) missing: u64,
     /// Bytes that were captured and passed over.
     pub(super) passed: u64,
-    /// There is more that is missing, nobody knows how much.
+    /// More is missing; how much is not known.
     pub(super) unknown: bool,
 }
 
 /// Cuts one direction of a connection into frames. A frame with a hole in it comes out as what was before the hole; when
-/// the hole goes over its end, reading goes on where a frame can be recognised by its content.
+/// the hole goes over its end, reading goes on where a frame is recognised.
 #[derive(Debug, Default)]
 pub(super) struct Framer {
     /// The next byte is the first of a frame, or one of the frame that is being read.

@@ -25,14 +25,14 @@
 //! | TCP | any order, repetition, overlap, loss, numbers that wrap around, packets cut by the snaplen, connections that began before the capture |
 //!
 //! **What is missing is named.** A hole inside of a frame leaves a frame with `missing` bytes; its size says where the next
-//! one begins. After a hole that goes over the end of a frame, or at the start of a capture, bytes are passed over until a
-//! frame can be recognised by its content: a request by its header, a response by the correlation id of a request that waits.
+//! one begins. After a hole that goes over the end of a frame, or at the start of a capture, bytes are skipped until a
+//! frame is recognised: a request by its header, a response by the correlation id of a request that waits.
 //! Bytes count as lost when the other side has acknowledged them and they did not turn up in the next 16 packets of the
 //! connection, or when 4 MiB wait after them, or after 30 seconds.
 //!
 //! **Memory is bounded** by [`CaptureOptions::memory`] for all connections, 512 MiB unless said otherwise, and for one by
 //! 4 MiB of segments out of order in each direction, a frame of 100 MiB, and 1000 requests or 100 MiB of them that wait for
-//! responses. What is reported of a connection at its end comes on top: at most a thousand names of each kind. The file itself is
+//! responses. What is known of a connection at its end comes on top: at most a thousand names of each kind. The file itself is
 //! never held: what is read of it comes from a window of some hundred KiB, or as large as the largest packet.
 //!
 //! The two file formats and the headers are read by hand. Of the crates for it, pcap-parser 0.17 knows no time resolution

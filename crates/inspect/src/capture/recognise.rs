@@ -1,4 +1,4 @@
-//! Whether bytes are Kafka, by their content.
+//! Whether bytes are Kafka, judged by their content.
 
 use bytes::Bytes;
 use milena_connection::{DEFAULT_MAX_FRAME, Foreign};
@@ -103,7 +103,7 @@ pub(super) fn is_whole_request(frame: &[u8], key: ApiKey, version: i16) -> Verdi
         let message = Spec::kafka().message(&format!("{key}Request")).ok()?;
         message.scan(body, version, |_, _| {}).ok()
     });
-    // Kafka does not mind bytes after a request, and a few clients send some.
+    // Kafka ignores bytes after a request, and a few clients send some.
     if read.is_some_and(|leftover| leftover <= 8) { Verdict::Request } else { Verdict::Not }
 }
 
@@ -176,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_found_behind_what_is_none() {
+    fn a_frame_is_found_after_what_is_none() {
         assert_eq!(find_request(HEARTBEAT), Some(0));
-        let behind = [b"some rest of records", HEARTBEAT].concat();
-        assert_eq!(find_request(&behind), Some(20));
-        assert_eq!(find_request(&[&behind, HEARTBEAT].concat()), Some(20));
-        assert_eq!(find_request(&[&behind[..], b"and more that is none"].concat()), None);
-        let answer = b"\0\0\0\x06\0\0\0\x07\0\x1b";
-        assert_eq!(find_response(answer, |id| id == 7), Some(0));
-        assert_eq!(find_response(answer, |id| id == 8), None);
-        assert_eq!(find_response(&[&[0xff; 7][..], answer].concat(), |id| id == 7), Some(7));
+        let after = [b"some rest of records", HEARTBEAT].concat();
+        assert_eq!(find_request(&after), Some(20));
+        assert_eq!(find_request(&[&after, HEARTBEAT].concat()), Some(20));
+        assert_eq!(find_request(&[&after[..], b"and more that is none"].concat()), None);
+        let response = b"\0\0\0\x06\0\0\0\x07\0\x1b";
+        assert_eq!(find_response(response, |id| id == 7), Some(0));
+        assert_eq!(find_response(response, |id| id == 8), None);
+        assert_eq!(find_response(&[&[0xff; 7][..], response].concat(), |id| id == 7), Some(7));
     }
 }

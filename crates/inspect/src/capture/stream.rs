@@ -200,7 +200,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// What comes out of segments of a text, each given by where it begins and ends.
+    /// What comes out of segments of a text, each with where it begins and ends.
     fn pieces(start: u32, segments: &[(usize, usize)], acknowledged: Option<usize>) -> String {
         const TEXT: &[u8] = b"abcdefghij";
         let mut stream = Stream::default();

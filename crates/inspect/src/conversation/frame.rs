@@ -87,7 +87,7 @@ impl Frame {
                 remarks.retain(|remark| !matches!(remark, Remark::UnknownVersion(..)));
             }
         }
-        // Of an API that is not known, nobody knows whether there are tags.
+        // Whether there are tags is not known of an API that is not.
         let known = !asked.api_key.versions().is_empty();
         let tags = known && asked.api_key.response_header_version(asked.api_version) >= 1;
         let mut reader = Reader::new(self.bytes.clone());

@@ -1,7 +1,7 @@
 //! The frames of one connection, each request with its response.
 //!
 //! [`Conversation`] is fed frames as they pass, without their sizes, and gives an [`Exchange`] when one is whole. It looks
-//! at headers alone; what is in a frame is read when somebody asks for it. A [`FactReader`] finds what an exchange is about:
+//! at headers alone; what is in a frame is read on request. A [`FactReader`] finds what an exchange is about:
 //! topics, errors, throttling. How a stream of bytes becomes frames is the business of
 //! [`FrameBuffer`](milena_connection::FrameBuffer).
 

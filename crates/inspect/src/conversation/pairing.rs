@@ -125,10 +125,6 @@ impl Conversation {
     fn request(&mut self, time: Duration, bytes: Bytes, missing: usize) {
         let mut exchange = self.reader.read_cut(time, bytes, missing);
         let Some(frame) = &exchange.request else { return };
-        // A client waits for the response to a token before it sends more, unless there is none.
-        if !frame.token && self.waiting.front().is_some_and(is_token) {
-            self.give_up(Remark::NoResponseToToken);
-        }
         if !frame.wants_response() {
             exchange.remarks.push(Remark::NoResponseWanted);
             return self.done.push_back(exchange);
@@ -164,9 +160,14 @@ impl Conversation {
 
     fn response(&mut self, response: Frame) {
         let id = response.id();
+        let has_id = |frame: &Frame| id.is_some() && id == frame.correlation_id();
+        // The response to a later request: there is none to the token before it.
+        while self.waiting.front().is_some_and(is_token) && self.waiting().any(has_id) {
+            self.give_up(Remark::NoResponseToToken);
+        }
         let index = match self.waiting.front() {
             Some(oldest) if is_token(oldest) => Some(0),
-            _ => self.waiting().position(|frame| id.is_some() && id == frame.correlation_id()),
+            _ => self.waiting().position(has_id),
         };
         let Some((index, mut exchange)) = index.and_then(|index| Some((index, self.take(index)?))) else {
             match id {

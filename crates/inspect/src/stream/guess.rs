@@ -106,7 +106,7 @@ fn weigh(message: &MessageSpec, json: &Value) -> (i32, bool, Vec<String>) {
     seen.structure(message, StructId::ROOT, json);
     if seen.far > 0 {
         weight -= 40;
-        reasons.push("ids, ports or times that nobody has".to_owned());
+        reasons.push("ids, ports or times that cannot be".to_owned());
     }
     if seen.unreadable > 0 {
         weight -= 60;

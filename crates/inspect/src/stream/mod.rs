@@ -1,4 +1,4 @@
-//! Frames in bytes that somebody found: one or many, with their sizes in front or without, of one direction or both.
+//! Frames in bytes of unknown origin: one or many, with their sizes in front or without, of one direction or both.
 //!
 //! ```
 //! use milena_inspect::stream::{Assume, Reading, read};

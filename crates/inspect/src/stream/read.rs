@@ -101,7 +101,7 @@ fn is_whole_request(bytes: &Bytes) -> bool {
     frame.is_some_and(|frame| frame.decode().is_ok_and(|decoded| decoded.leftover == 0))
 }
 
-/// Requests and responses in any order, as long as an answer comes behind its request.
+/// Requests and responses in any order, as long as a response comes after its request.
 fn mixed(pieces: &[Piece]) -> Vec<FoundFrame> {
     let mut mixed = Mixed::default();
     pieces.iter().map(|piece| mixed.next(piece)).collect()
@@ -118,21 +118,21 @@ impl Mixed {
     fn next(&mut self, piece: &Piece) -> FoundFrame {
         let id = piece.bytes.first_chunk().map(|id| i32::from_be_bytes(*id));
         let oldest = self.conversation.waiting().next();
-        let answers_token = oldest.is_some_and(Frame::is_sasl_token);
+        let responds_to_token = oldest.is_some_and(Frame::is_sasl_token);
         let waits = |frame: &Frame| frame.head.as_ref().map(|head| head.correlation_id) == id;
-        let answers = id.is_some() && self.conversation.waiting().any(waits);
+        let responds = id.is_some() && self.conversation.waiting().any(waits);
         let frame = request(piece);
-        if answers {
+        if responds {
             return self.response(piece);
         }
         let leftover = frame.decode().map(|decoded| decoded.leftover).ok();
-        // Ids of answers are small numbers, and with two zeros in front they name API 0. Then bytes left over speak
+        // Ids of responses are small numbers, and with two zeros in front they name API 0. Then bytes left over speak
         // against a request, although clients do send some.
         let doubtful = leftover > Some(0) && id.is_some_and(|id| (0..1 << 16).contains(&id));
         if leftover.is_some() && !doubtful {
             return self.request(piece, frame);
         }
-        if answers_token {
+        if responds_to_token {
             return self.response(piece);
         }
         if self.conversation.expects_token() {
@@ -157,7 +157,7 @@ impl Mixed {
                 FoundFrame { range, size, frame, reading: Reading::Guess(guesses), notes: Vec::new() }
             }
             None if doubtful => self.request(piece, frame),
-            // It names an API, but is broken further behind.
+            // It names an API, but is broken further on.
             None if is_request(&piece.bytes) => found(piece, frame, Reading::Request),
             None => unknown(piece, frame),
         }

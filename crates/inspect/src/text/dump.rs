@@ -10,7 +10,7 @@ const MAX_REPEAT: u64 = 64 << 20;
 pub(super) fn lines(text: &str) -> Option<Result<Vec<u8>, String>> {
     let lines: Vec<Line> = text.lines().filter_map(line).collect();
     let with_bytes = lines.iter().filter(|line| matches!(line, Line::Bytes { .. })).count();
-    // One line may be plain hex that begins with a word of its own; its offset tells.
+    // One line may be plain hex that begins with a word of its own; its offset decides.
     let starts_low = matches!(lines.first(), Some(Line::Bytes { offset: 0, .. }));
     if with_bytes == 0 || !starts_low {
         return None;
@@ -111,7 +111,7 @@ fn line(line: &str) -> Option<Line<'_>> {
     Some(Line::Bytes { offset, digits: run, swapped: seven && words_of_four, od: seven && !words_of_four })
 }
 
-/// The words of hex at the start, without the characters that come after two or more spaces. `hexdump -C` has such a
+/// The words of hex at the start, without the characters that stand after two or more spaces. `hexdump -C` has such a
 /// gap in its middle as well, but bars around its characters.
 fn hex_run(text: &str, barred: bool) -> &str {
     let mut end = 0;

@@ -47,14 +47,14 @@ pub(super) fn bare(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.trim_matches(['\n', '\r']).as_bytes();
     let at = |rest: &[u8]| text.len().saturating_sub(rest.len());
-    while let [first, behind @ ..] = rest {
-        rest = behind;
+    while let [first, after @ ..] = rest {
+        rest = after;
         if *first != b'\\' {
             bytes.push(*first);
             continue;
         }
-        let [kind, behind @ ..] = rest else { return Err("a backslash at the end escapes nothing".to_owned()) };
-        rest = behind;
+        let [kind, after @ ..] = rest else { return Err("a backslash at the end escapes nothing".to_owned()) };
+        rest = after;
         match kind {
             b'x' => {
                 let digits = match rest {
@@ -62,7 +62,7 @@ pub(super) fn bare(text: &str) -> Result<Vec<u8>, String> {
                     _ => None,
                 };
                 let Some((high, low)) = digits else {
-                    return Err(format!("\\x at byte {} has no two hex digits behind it", at(rest) - 2));
+                    return Err(format!("\\x at byte {} is not followed by two hex digits", at(rest) - 2));
                 };
                 bytes.push(high << 4 | low);
                 rest = &rest[2..];
@@ -70,9 +70,9 @@ pub(super) fn bare(text: &str) -> Result<Vec<u8>, String> {
             b'0'..=b'7' => {
                 let mut value = u16::from(kind - b'0');
                 for _ in 0..2 {
-                    if let [next @ b'0'..=b'7', behind @ ..] = rest {
+                    if let [next @ b'0'..=b'7', after @ ..] = rest {
                         value = value * 8 + u16::from(next - b'0');
-                        rest = behind;
+                        rest = after;
                     }
                 }
                 bytes.push(u8::try_from(value).map_err(|_| format!("\\{value:o} is more than a byte"))?);
@@ -80,7 +80,7 @@ pub(super) fn bare(text: &str) -> Result<Vec<u8>, String> {
             b'u' => {
                 let digits = rest.get(..4).and_then(|digits| std::str::from_utf8(digits).ok());
                 let Some(value) = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) else {
-                    return Err(format!("\\u at byte {} has no four hex digits behind it", at(rest) - 2));
+                    return Err(format!("\\u at byte {} is not followed by four hex digits", at(rest) - 2));
                 };
                 // What is one byte in Latin-1 was a byte before it became a character of Java or JSON.
                 match (u8::try_from(value), char::from_u32(value.into())) {

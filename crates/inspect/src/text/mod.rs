@@ -1,4 +1,4 @@
-//! Bytes that somebody wrote down: hex of many tastes, base64, strings with escapes, arrays of numbers.
+//! Bytes written down as text: hex of many kinds, base64, strings with escapes, arrays of numbers.
 //!
 //! ```
 //! use milena_inspect::text::{Form, parse};
@@ -76,7 +76,7 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Whether bytes are text at all, such as somebody would write bytes down in.
+/// Whether bytes are text at all, in which bytes could be written down.
 pub fn is_text(bytes: &[u8]) -> bool {
     let printable = |text: &str| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace());
     !bytes.trim_ascii().is_empty() && std::str::from_utf8(bytes).is_ok_and(printable)

@@ -82,7 +82,7 @@ impl<'a> Encoder<'a> {
         // The tags of a struct are 0, 1, 2 and so on without a gap.
         for tag in 0.. {
             let Some(field) = structure.fields.iter().find(|field| field.tag == Some(tag)) else { break };
-            // Also for a tag that this version lacks, so that no unknown one takes its number: nobody could read that.
+            // Also for a tag that this version lacks, so that no unknown one takes its number, which could not be read.
             let value = self.tag_value(field, map).filter(|_| field.versions.contains(self.version));
             let written = match value {
                 Some(value) => tags.field(tag, true, |writer| self.value(writer, field, value)),

@@ -142,7 +142,7 @@ const BYTES: &[(&str, &[u8])] = &[
     ("*", b"\x01\x02\x03\x04"),
 ];
 
-/// Makes values that tell what a field is for. Nothing is random.
+/// Makes values that show what a field is for. Nothing is random.
 pub(super) struct Exampler<'a> {
     message: &'a MessageSpec,
     version: i16,
@@ -208,7 +208,7 @@ impl<'a> Exampler<'a> {
             _ => true,
         };
         match (field.default.clone(), field.entity) {
-            // Links between entries and rights of operators are mostly at their defaults.
+            // Which replica follows which, and what an operator may do is mostly left at its default.
             (FieldDefault::Number(number), _) if name.ends_with("Operations") || name == "replicaId" => number,
             (_, Some(Entity::BrokerId)) => 1,
             _ => find(NUMBERS, name).filter(fits).unwrap_or(1),

@@ -34,7 +34,7 @@ pub const UNKNOWN_TAGGED_FIELDS: &str = "_unknownTaggedFields";
 
 /// What decoding may cost when the result is JSON: 160 bytes of memory per byte of input.
 ///
-/// A JSON value takes some 70 bytes and a member of an object twice that, while the field after it may take one byte
+/// A JSON value takes some 70 bytes and a member of an object twice that, while the field itself may take one byte
 /// on the wire. The figure is chosen so that no array of any message is ever refused whose bytes are really there; what
 /// it does refuse, before anything is reserved, are counts that claim more than the input can hold.
 pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 160, memory_floor: 64 * 1024 };
@@ -62,7 +62,7 @@ pub const JSON_LIMITS: Limits = Limits { memory_per_byte: 160, memory_floor: 64 
 pub struct Decoded {
     /// The message.
     pub json: Value,
-    /// Bytes after the message, which Kafka does not mind.
+    /// Bytes after the message, which Kafka ignores.
     pub leftover: usize,
 }
 
@@ -90,7 +90,7 @@ impl MessageSpec {
         Ok(Decoded { json, leftover: reader.remaining() })
     }
 
-    /// Reads a message of that version at the position of `reader`: for a header with its body after it, or for limits of
+    /// Reads a message of that version where `reader` stands: for a header with its body after it, or for limits of
     /// one's own. The default limits of a reader are those of typed messages and may be too tight for JSON.
     ///
     /// # Errors

@@ -84,7 +84,7 @@ impl Plans {
     pub(super) fn get(&self, message: &MessageSpec, version: i16) -> &Plan {
         let (min, max) = (i32::from(message.versions.min()), i32::from(message.versions.max()));
         let plans = self.0.get_or_init(|| (min..=max).map(|_| OnceLock::new()).collect());
-        // A version that the message lacks gets the plan of the first: nobody asks, versions are checked before.
+        // A version that the message lacks gets the plan of the first: versions are checked before, so no caller gets here.
         let index = usize::try_from(i32::from(version) - min).unwrap_or(0).min(plans.len().saturating_sub(1));
         plans[index].get_or_init(|| Plan::new(message, version, &|_, _| true))
     }

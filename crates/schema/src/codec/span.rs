@@ -123,7 +123,7 @@ mod tests {
     use crate::Spec;
 
     #[test]
-    fn the_tags_of_an_api_versions_answer_stand_apart() {
+    fn the_tags_of_an_api_versions_response_stand_apart() {
         // ApiVersionsResponse v3: no error, no APIs, no throttle time, one tagged field: tag 1, 8 bytes, epoch 5.
         let bytes = Bytes::from_static(&[0, 0, 1, 0, 0, 0, 0, 1, 1, 8, 0, 0, 0, 0, 0, 0, 0, 5]);
         let annotated = Spec::kafka().message("ApiVersionsResponse").unwrap().decode_annotated(bytes.clone(), 3);

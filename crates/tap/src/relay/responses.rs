@@ -167,7 +167,8 @@ impl Relay {
         let found = waiting.pop_front();
         drop(waiting);
         for passed in passed {
-            self.end(passed.seen, Remark::NoResponse);
+            let is_token = passed.head.is_none();
+            self.end(passed.seen, if is_token { Remark::NoResponseToToken } else { Remark::NoResponse });
         }
         found
     }

@@ -1,5 +1,7 @@
 //! What passes, passes as it is, and nobody learns of a real address.
 
+use std::collections::BTreeSet;
+
 use milena_broker::{Broker, BrokerConfig};
 use milena_client::{Acks, Codec, NewTopic, RangeOptions, Record, Start, Stop};
 use milena_messages::{
@@ -99,6 +101,49 @@ async fn what_nobody_knows_passes_byte_by_byte_in_both_directions() {
     let mut bytes = Vec::new();
     client.0.read_to_end(&mut bytes).await.unwrap();
     assert_eq!(bytes, answered);
+}
+
+#[tokio::test]
+async fn the_last_token_of_gssapi_has_no_response_and_unknown_apis_keep_their_names() {
+    let token = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat();
+    let handshake = raw(ApiKey::SASL_HANDSHAKE, 0, 1, b"\0\x06GSSAPI");
+    let unknown = raw(ApiKey(10_000), 2, 3, b"a body");
+    let asked =
+        [handshake, token(b"\x60first"), token(b"\x05\x04last"), frame(&MetadataRequest::default(), 0, 2), unknown]
+            .concat();
+    let mut answers = b"\0\0\0\x12\0\0\0\x01\0\0\0\0\0\x01\0\x06GSSAPI".to_vec();
+    answers.extend(token(b"\x60challenge"));
+    answers.extend(b"\0\0\0\x0c\0\0\0\x02\0\0\0\0\0\0\0\0");
+    answers.extend(b"\0\0\0\x06\0\0\0\x03??");
+    let (address, heard) = peer(asked.len(), answers).await;
+    let (tap, watch) = Tap::watched(to(&address), 1 << 20).unwrap();
+    let mut client = Raw::to(&tap).await;
+    client.send(&asked).await;
+    for size in [18, 10, 12, 6] {
+        assert_eq!(client.read().await.unwrap().len(), size);
+    }
+    assert_eq!(heard.await.unwrap(), asked);
+    tap.shutdown().await;
+    // What gets no response may be shown before what came with it in one read.
+    let seen: BTreeSet<String> = rest(&watch)
+        .into_iter()
+        .filter_map(|event| if let Event::Exchange(exchange) = event { Some(exchange) } else { None })
+        .map(|exchange| {
+            let name = match exchange.head() {
+                Some(head) => format!("{} v{} of {:?}", head.api_key, head.api_version, head.client_id.as_deref()),
+                None => "token".to_owned(),
+            };
+            format!("{name}, {:?}", exchange.response.map(|response| response.bytes.len()))
+        })
+        .collect();
+    let expected = [
+        r#"SaslHandshake v0 of Some("raw"), Some(18)"#,
+        "token, Some(10)",
+        "token, None",
+        r#"Metadata v0 of Some("raw"), Some(12)"#,
+        r#"10000 v2 of Some("raw"), Some(6)"#,
+    ];
+    assert_eq!(seen, expected.map(str::to_owned).into());
 }
 
 #[tokio::test]

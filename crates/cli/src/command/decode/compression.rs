@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// A format of compressed files, recognised by its first bytes.
+/// A format of compressed files, recognised by how they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Compression {
     pub(super) name: &'static str,

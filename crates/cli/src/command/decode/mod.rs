@@ -35,16 +35,16 @@ use segment::Segments;
 
 const EXAMPLES: &str = "Examples:
   milena decode 0000000e 0012 0000 00000001 0004 72756e65
-  milena decode \"b'\\x00\\x01\\x00\\x00\\x00\\x00\\xff\\xff\\xff\\xff'\"    what it is shows by itself
+  milena decode \"b'\\x00\\x01\\x00\\x00\\x00\\x00\\xff\\xff\\xff\\xff'\"    its kind is recognised
   milena decode wireshark.txt                              frames of both directions, as copied
   milena decode letters-0 --offsets 100..200 --json        a partition, or a file of it
   milena decode data --verify                              all partitions: do the files agree?
-  milena decode session.pcap                               who said what to which broker
+  milena decode session.pcap                               what clients and brokers sent each other
   tcpdump -i any -s 0 -U -w - port 9092 | milena decode -  the same while it happens
   milena decode session.pcapng --json | jq 'select(.errors != [])'
   milena decode trace.jsonl --compact                      what `milena tap` saved, a line each
   milena decode --message HeartbeatResponse --version 1 '00 00 00 05 00 1b'
-  milena decode --response --api ApiVersions --version 0 --file answer.bin
+  milena decode --response --api ApiVersions --version 0 --file response.bin
   xxd body.bin | milena decode -m MetadataResponse --version 12 --compact
   milena decode --records --tolerant --json part.bin | jq .crcValid
   milena decode --blob subscription AAAAAAABAAF0/////w==
@@ -54,20 +54,20 @@ Input: files, folders, stdin, or text. Text is hex of any spacing, a dump of xxd
 tcpdump or Wireshark, an array of numbers, a string with escapes, or base64; --input says which, if
 need be.
 
-Kind: seen by the name of a file or by the bytes, unless --as or another flag says it. Frames may
-have their 4-byte size in front or not. Requests name themselves; an answer is matched with its
+Kind: recognised by the name of a file or by the bytes, unless --as or another flag says it. Frames may
+have their 4-byte size in front or not. Requests name themselves; a response is matched with its
 request by correlation id, or is of --api and --version; or else every layout that reads it to its
 last byte is tried, and it is called a guess. TLS, HTTP and SSH in place of a frame are named.
 
 Output: each field beside its bytes, or JSON with --json (--compact for one line each). With
 --message, --request and --response JSON is the default, and --annotate shows the fields. Bytes are
 base64 there, and null is not empty; `milena encode` makes the same bytes of it. What is not
-understood is shown as it is with its range, reading goes on behind it, and the exit code is 1;
-bytes behind a message are no error in Kafka, and are named. Beside their fields passwords, tokens
+understood is shown as it is with its range, reading goes on after it, and the exit code is 1;
+bytes after a message are no error in Kafka, and are named. Beside their fields passwords, tokens
 and keys are asterisks, unless --show-secrets asks for them; JSON has everything, so mind where you
 paste it.
 
-Of captures each request is a line with its answer, whatever the port, and what each client did
+Of captures each request is a line with its response, whatever the port, and what each client did
 follows; --json prints all messages whole, passwords too. Bytes that are missing are named, and the
 exit code is 1.
 
@@ -77,14 +77,14 @@ is bounded by the largest batch, at most 128 MiB as it stands and as much decomp
 
 Of records each batch is two lines and a table; --json prints a line of JSON for each, in the form
 of `milena codec`. A batch that a consumer would refuse, checksums and all, is shown as damaged, and
-reading goes on behind it, or ends there with --strict; --tolerant goes into damaged batches too.
-A batch that is cut off at the end, or zeros that a broker has set aside, are no error: stderr tells
-of them. Ranges in parentheses count in the decompressed payload.";
+reading goes on after it, or ends there with --strict; --tolerant goes into damaged batches too.
+A batch that is cut off at the end, or zeros that a broker has set aside, are no error: stderr names
+them. Ranges in parentheses count in the decompressed payload.";
 
-/// Say what any bytes of Kafka are, field by field or as JSON
+/// Show any bytes of Kafka field by field or as JSON
 ///
 /// Takes frames of requests and responses, messages without a header, batches of records, log folders and files of a broker,
-/// traces of a proxy, what members of a group tell each other, and records of Kafka's own topics; damaged ones too. JSON is
+/// traces of a proxy, what members of a group send each other, and records of Kafka's own topics; damaged ones too. JSON is
 /// the form of Kafka's own tools, with names in camel case, and `milena encode` takes it back.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -162,7 +162,7 @@ struct View {
 }
 
 /// What the caller said of the bytes beside their kind.
-struct Told {
+struct Described {
     message: Option<(&'static MessageSpec, i16)>,
     frames: Assume,
     style: Style,
@@ -171,9 +171,9 @@ struct Told {
 impl Decode {
     pub(crate) fn run(self) -> Result {
         output::set_wide(self.view.wide);
-        let (kind, told) = self.told()?;
+        let (kind, described) = self.described()?;
         if kind == Kind::Topic {
-            let mut printer = Printer::new(told.style, self.view.show_secrets);
+            let mut printer = Printer::new(described.style, self.view.show_secrets);
             let result = self.record()?.run(&mut printer);
             printer.finish()?;
             return result;
@@ -207,7 +207,7 @@ impl Decode {
             };
             match input.head().is_some_and(is_batches) {
                 true => Records { view: self.view }.run(input.stream())?,
-                false => self.decode(kind, &told, input.all()?.into())?,
+                false => self.decode(kind, &described, input.all()?.into())?,
             }
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Decode {
         }
     }
 
-    fn decode(&self, kind: Kind, told: &Told, bytes: Bytes) -> Result {
+    fn decode(&self, kind: Kind, described: &Described, bytes: Bytes) -> Result {
         // What compressed files begin with is no size of a frame.
         if let (Kind::Auto, Some(compression)) = (kind, Compression::of(&bytes)) {
             let what = format!("the input is compressed with {}", compression.name);
@@ -243,13 +243,13 @@ impl Decode {
             })?,
             kind => kind,
         };
-        let mut printer = Printer::new(told.style, self.view.show_secrets);
+        let mut printer = Printer::new(described.style, self.view.show_secrets);
         let result = match kind {
             Kind::Records => return Records { view: self.view }.run(&bytes[..]),
             Kind::Trace => trace::run(&bytes, &mut printer),
-            Kind::Message => message(bytes, told, &mut printer),
+            Kind::Message => message(bytes, described, &mut printer),
             Kind::Blob => blob::run(&bytes, self.blob, &mut printer),
-            _ => frames::run(&bytes, told.frames, &mut printer),
+            _ => frames::run(&bytes, described.frames, &mut printer),
         };
         // What was understood shows even if the rest was not.
         printer.finish()?;
@@ -257,11 +257,11 @@ impl Decode {
     }
 
     /// What the flags say that the bytes are.
-    fn told(&self) -> Result<(Kind, Told)> {
+    fn described(&self) -> Result<(Kind, Described)> {
         let (api, version) = (self.subject.api()?, self.subject.version);
         let shape = self.subject.shape()?;
         let style = Style::new(self.view, shape.is_some());
-        let told = Told { message: None, frames: Assume::Nothing, style };
+        let described = Described { message: None, frames: Assume::Nothing, style };
         let by_flag = [
             (self.records && self.kind != Kind::Capture, Kind::Records),
             (self.blob.is_some(), Kind::Blob),
@@ -272,33 +272,35 @@ impl Decode {
         let kind = match (by_flag, self.kind) {
             (Some(kind), Kind::Auto) => kind,
             (Some(kind), said) if kind != said => {
-                return Err(Failure::usage("--as says another thing than the other flags").hint("leave --as out"));
+                return Err(Failure::usage("--as and the other flags contradict each other").hint("leave --as out"));
             }
             (_, said) => said,
         };
         match (shape, api, version) {
             (Some(Shape::Message(message, version)), ..) => {
-                Ok((kind, Told { message: Some((message, version)), ..told }))
+                Ok((kind, Described { message: Some((message, version)), ..described }))
             }
-            (Some(Shape::Request), None, None) => Ok((Kind::Frames, Told { frames: Assume::Requests, ..told })),
+            (Some(Shape::Request), None, None) => {
+                Ok((Kind::Frames, Described { frames: Assume::Requests, ..described }))
+            }
             (Some(Shape::Request), ..) => Err(Failure::usage("a request frame names its API and version itself")
                 .hint("leave --api and --version out, or use --message for a body without header")),
-            (None, None, None) => Ok((kind, told)),
+            (None, None, None) => Ok((kind, described)),
             (_, Some(api), Some(version)) if matches!(kind, Kind::Auto | Kind::Frames) => {
                 check_version(version, &api.name, api.versions)?;
-                Ok((Kind::Frames, Told { frames: Assume::Responses(ApiKey(api.key), version), ..told }))
+                Ok((Kind::Frames, Described { frames: Assume::Responses(ApiKey(api.key), version), ..described }))
             }
-            (Some(Shape::Response), ..) => Err(Failure::usage("a response does not say what it answers")
+            (Some(Shape::Response), ..) => Err(Failure::usage("a response does not name its request")
                 .hint("name the API and version of the request with --api and --version")),
             (None, ..) => Err(Failure::usage("--api and --version are for responses, and go together")
-                .hint("without them, answers are matched with requests in the input, or guessed")),
+                .hint("without them, responses are matched with requests in the input, or guessed")),
         }
     }
 
     /// The record that --topic, --key and --value are about.
     fn record(&self) -> Result<topic::Record> {
         let topic = self.topic.clone().ok_or_else(|| {
-            Failure::usage("a record of which topic?").hint("name it with --topic, such as --topic __consumer_offsets")
+            Failure::usage("--topic is required").hint("name it with --topic, such as --topic __consumer_offsets")
         })?;
         let bytes = |text: &str, name: &str| {
             let bytes = if text.is_empty() { Ok(Vec::new()) } else { text::parse(text, Form::Auto) };
@@ -317,9 +319,9 @@ fn all_of_segments(paths: &[PathBuf]) -> bool {
     !paths.is_empty() && paths.iter().all(|path| Kind::of_path(path) == Some(Kind::Segment))
 }
 
-fn message(bytes: Bytes, told: &Told, printer: &mut Printer) -> Result {
-    let Some((message, version)) = told.message else {
-        return Err(Failure::usage("which message?").hint("name it with --message and --version"));
+fn message(bytes: Bytes, described: &Described, printer: &mut Printer) -> Result {
+    let Some((message, version)) = described.message else {
+        return Err(Failure::usage("--message is required").hint("name it with --message and --version"));
     };
     let part = Part { message, version, base: 0, bytes };
     let decoded = part::decode(&part, printer)?;
@@ -327,7 +329,7 @@ fn message(bytes: Bytes, told: &Told, printer: &mut Printer) -> Result {
         let at = part.bytes.len() - decoded.leftover;
         let hex = fit(&output::hex(part.bytes.get(at..).unwrap_or_default()), 40);
         let count = size(decoded.leftover);
-        printer.note(&format!("{count} left over behind the message, from byte {at}: {hex}"))?;
+        printer.note(&format!("{count} left over after the message, from byte {at}: {hex}"))?;
     }
     printer.document(&decoded.json)
 }

@@ -14,7 +14,7 @@ use crate::output::{self, Paint, dump_line};
 /// Bytes of what is not understood that are shown; JSON has all of them.
 const DUMPED: usize = 1024;
 
-/// Reads a message; the printer hears of each field if it wants to. The base of the part counts in the input.
+/// Reads a message; the printer gets each field if it wants them. The base of the part counts in the input.
 pub(super) fn decode(part: &Part, printer: &mut Printer) -> Result<Decoded> {
     let outcome = match printer.style {
         Style::Tree { .. } => annotate(part, printer),
@@ -64,13 +64,13 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// What was asked for. Without a word about what the bytes are, somebody wants to look at them.
-    pub(super) fn new(view: View, told: bool) -> Self {
+    /// What was asked for. When nothing says what the bytes are, they are shown field by field.
+    pub(super) fn new(view: View, described: bool) -> Self {
         match (view.annotate, view.json, view.compact) {
             (true, true, _) => Self::Notes,
-            (true, false, _) => Self::Tree { titles: !told },
+            (true, false, _) => Self::Tree { titles: !described },
             (false, _, true) => Self::Lines,
-            (false, false, false) if !told => Self::Tree { titles: true },
+            (false, false, false) if !described => Self::Tree { titles: true },
             _ => Self::Json,
         }
     }
@@ -104,7 +104,7 @@ impl Printer {
         hidden
     }
 
-    /// The same of a frame that cannot be read, as text only.
+    /// The same of a frame that cannot be read, where people see it.
     pub(super) fn hide_frame(&mut self, frame: &Frame) -> Bytes {
         if self.show_secrets || !matches!(self.style, Style::Tree { .. }) {
             return frame.bytes.clone();
@@ -207,7 +207,7 @@ impl Printer {
         Ok(())
     }
 
-    /// A message or frame as JSON; nothing when its fields were printed one by one.
+    /// A message or frame as JSON; nothing when its fields were shown one by one.
     pub(super) fn document(&mut self, json: &Value) -> Result {
         match self.style {
             Style::Tree { .. } | Style::Notes => return Ok(()),

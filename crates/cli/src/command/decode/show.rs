@@ -81,7 +81,7 @@ impl Shown<'_> {
                     self.members.insert("leftover".to_owned(), json!(output::base64(rest)));
                     let (count, start) = (output::size(leftover), self.base + self.frame.bytes.len() - leftover);
                     let hex = fit(&output::hex(rest), 40);
-                    self.notes.insert(0, format!("{count} left over behind the message, from byte {start}: {hex}"));
+                    self.notes.insert(0, format!("{count} left over after the message, from byte {start}: {hex}"));
                 }
                 None
             }

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Result};
 #[derive(Default)]
 struct Connection {
     conversation: Conversation,
-    /// Which side talks to which.
+    /// Client and broker.
     ends: String,
 }
 
@@ -58,7 +58,7 @@ fn ends(traced: &TracedFrame) -> String {
 }
 
 fn show(number: u64, ends: &str, exchange: &Exchange, printer: &mut Printer, tally: &mut Tally) -> Result {
-    // What is odd is reported once, with what came last.
+    // What is odd is said once, with what came last.
     let last = exchange.request.iter().chain(&exchange.response).count();
     for (index, frame) in exchange.request.iter().chain(&exchange.response).enumerate() {
         let time = time::format(frame.time);

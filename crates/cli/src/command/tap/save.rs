@@ -8,7 +8,7 @@ use milena_inspect::trace::TracedFrame;
 
 use crate::failure::{Failure, Result};
 
-/// A file that keeps what passes. When it takes no more, such as on a full disk, that is reported once and the traffic goes on.
+/// A file that keeps what passes. When it takes no more, such as on a full disk, that is said once and the traffic goes on.
 pub(crate) struct Save {
     path: PathBuf,
     /// `None` once it failed.

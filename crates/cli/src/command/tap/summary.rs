@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::output::fit;
 use crate::table::Table;
 
-/// Clients that are distinguished.
+/// Clients that are counted apart.
 const MOST_CLIENTS: usize = 1000;
 
 /// What passed, in numbers.

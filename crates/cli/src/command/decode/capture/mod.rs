@@ -24,7 +24,7 @@ use summary::Summary;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Captures of a network")]
 pub(super) struct Captures {
-    /// The port of brokers. Without it, Kafka is recognised by what a connection carries
+    /// The port of brokers: only its connections are read. Without it, Kafka is recognised by what a connection carries
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
@@ -69,7 +69,7 @@ pub(super) fn run(paths: &[PathBuf], view: View, captures: Captures, records: bo
         paint: Paint::stdout(),
         exchanges: 0,
         reader: FactReader::default(),
-        // Somebody may be looking on while the capture is made.
+        // A person may be watching while the capture is made.
         live: paths.is_empty() || io::stdout().is_terminal(),
         text: Vec::new(),
     };
@@ -111,7 +111,10 @@ impl Unread {
             what.push(format!("{} of Kafka connections are not in the capture", output::size(self.missing as usize)));
         }
         if self.passed > 0 {
-            what.push(format!("{} there belong to no frame that could be told", output::size(self.passed as usize)));
+            what.push(format!(
+                "{} there belong to no frame that could be recognised",
+                output::size(self.passed as usize)
+            ));
         }
         if what.is_empty() { Ok(()) } else { Err(Failure::failed(what.join("; "))) }
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::output::fit;
 use crate::table::wrap;
 
-/// Most clients that are distinguished.
+/// Most clients that are listed apart.
 const MAX_CLIENTS: usize = 1000;
 
 /// Most names that are kept of one.

@@ -14,7 +14,7 @@ use super::Show;
 use crate::brief::brief;
 use crate::command::decode::records::listing::{details, head, when};
 use crate::command::decode::records::rows::{self, TITLES, Widths};
-use crate::output::{short, size};
+use crate::output::{fit, short, size};
 use crate::sheet::{Sheet, push_number, push_time};
 
 /// Writes items as they come, those of one kind in a table.
@@ -144,13 +144,13 @@ impl<W: Write> Show for Listing<W> {
             }
             Item::Offset(entry) => {
                 let (partition, offset) = (entry.partition.to_string(), entry.offset.to_string());
-                self.row(&["TOPIC", ">PARTITION", ">OFFSET"], &[&short(&entry.topic, 100), &partition, &offset])
+                self.row(&["TOPIC", ">PARTITION", ">OFFSET"], &[&fit(&entry.topic, 100), &partition, &offset])
             }
-            Item::Property { name, value } => self.row(&["PROPERTY", "VALUE"], &[&short(name, 60), &short(value, 100)]),
+            Item::Property { name, value } => self.row(&["PROPERTY", "VALUE"], &[&fit(name, 60), &fit(value, 100)]),
             Item::QuorumState(state) => {
                 let state = quorum_state_json(state).unwrap_or_default();
                 for (name, value) in state.as_object().into_iter().flatten() {
-                    self.row(&["PROPERTY", "VALUE"], &[&short(name, 60), &short(&value.to_string(), 100)])?;
+                    self.row(&["PROPERTY", "VALUE"], &[&fit(name, 60), &fit(&value.to_string(), 100)])?;
                 }
                 Ok(())
             }
@@ -193,14 +193,14 @@ impl<W: Write> Listing<W> {
         sheet.cell(|cell| push_number(cell, record.offset));
         sheet.cell(|cell| push_time(cell, record.timestamp));
         sheet.text(decoded.name.unwrap_or("unknown"));
-        sheet.text(&short(&key, 80));
-        sheet.text(&short(&value, 100));
+        sheet.text(&fit(&key, 80));
+        sheet.text(&fit(&value, 100));
         decoded.blobs.iter().try_for_each(|(path, blob)| self.blob(path, blob))
     }
 
     /// What a member of a group wrote into a record, below it: a subscription or an assignment.
     fn blob(&mut self, path: &str, blob: &Blob) -> io::Result<()> {
-        self.line(&format!("    {path}: {}", short(&brief(&blob.json), 200)))?;
+        self.line(&format!("    {path}: {}", fit(&brief(&blob.json), 200)))?;
         blob.inner.iter().try_for_each(|(name, inner)| self.blob(&format!("{path}.{name}"), inner))
     }
 }
