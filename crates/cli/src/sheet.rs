@@ -11,6 +11,12 @@ const ROWS: usize = 1000;
 /// Bytes that are shown of what is not text.
 const HEX_BYTES: usize = 16;
 
+/// Bytes of text from which on rows are written: uncut values may be large.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Columns grow no wider than that; longer cells move what comes after them to the right.
+const MAX_WIDTH: usize = 120;
+
 /// Rows that are not written yet. Their columns are as wide as the widest cell; numbers are aligned to the right.
 pub(crate) struct Sheet {
     titles: &'static [&'static str],
@@ -41,7 +47,7 @@ impl Sheet {
 
     /// Whether it should be written before the next row.
     pub(crate) fn is_full(&self) -> bool {
-        self.cells.len() >= ROWS * self.titles.len()
+        self.cells.len() >= ROWS * self.titles.len() || self.text.len() >= MAX_TEXT
     }
 
     /// The next cell, which holds what `write` appends. It has to be UTF-8.
@@ -66,7 +72,7 @@ impl Sheet {
         let mut widths: Vec<usize> = self.titles.iter().map(|title| title.trim_start_matches('>').len()).collect();
         for row in self.cells.chunks(self.titles.len()) {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width);
+                *width = (*width).max(cell.width.min(MAX_WIDTH));
             }
         }
         let mut line = Line::new(&mut self.line);
@@ -105,7 +111,7 @@ impl<'a> Line<'a> {
     }
 
     fn cell(&mut self, cell: &[u8], characters: usize, width: usize, is_right: bool) {
-        let room = width - characters;
+        let room = width.saturating_sub(characters);
         if is_right {
             self.gap += room;
         }
@@ -200,8 +206,9 @@ pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>, width: usize) 
         }
         _ => {
             out.extend_from_slice(b"0x");
-            push_hex(out, bytes.get(..HEX_BYTES.min(bytes.len())).unwrap_or_default());
-            if bytes.len() > HEX_BYTES {
+            let most = if width == usize::MAX { usize::MAX } else { HEX_BYTES };
+            push_hex(out, bytes.get(..most.min(bytes.len())).unwrap_or_default());
+            if bytes.len() > most {
                 out.extend_from_slice(format!("… ({})", size(bytes.len())).as_bytes());
             }
         }

@@ -54,7 +54,7 @@ Input: files, folders, stdin, or text. Text is hex of any spacing, a dump of xxd
 tcpdump or Wireshark, an array of numbers, a string with escapes, or base64; --input says which, if
 need be.
 
-Kind: recognised by the name of a file or by the bytes, unless --as or another flag says it. Frames may
+Kind: by the name of a file or by the bytes, unless --as or another flag says it. Frames may
 have their 4-byte size in front or not. Requests name themselves; a response is matched with its
 request by correlation id, or is of --api and --version; or else every layout that reads it to its
 last byte is tried, and it is called a guess. TLS, HTTP and SSH in place of a frame are named.

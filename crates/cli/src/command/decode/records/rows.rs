@@ -18,7 +18,7 @@ pub(in crate::command::decode) struct Widths {
 }
 
 impl Widths {
-    /// Values are cut, or if `all` is wanted they are not.
+    /// Values are cut to fit a terminal, or if `all` is wanted they are not.
     pub(in crate::command::decode) fn new(all: bool) -> Self {
         if all { Self { key: usize::MAX, value: usize::MAX } } else { Self { key: 30, value: 60 } }
     }
