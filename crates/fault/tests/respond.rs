@@ -327,3 +327,37 @@ fn a_request_that_cannot_be_read_gets_no_error() {
     let request = FaultedRequest { api: ApiKey(10_000), version: 2, correlation_id: 7, body: Bytes::new() };
     assert!(matches!(respond(&request, ErrorCode(6), None), Injection::NoPlace));
 }
+
+#[test]
+fn the_page_about_faults_says_where_each_code_stands() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().skip_while(|line| !line.starts_with("| API | for the response")).skip(2);
+    let mut apis = BTreeSet::new();
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let named = ApiKey::all().filter(|api| {
+            let name = api.name().unwrap();
+            cells[1].split([',', ' ']).any(|word| word == name)
+                || (cells[1].contains("share groups") && name.ends_with("ShareGroupOffsets"))
+        });
+        for api in named {
+            apis.insert(api);
+            for (cell, wanted) in [(cells[2], Level::Whole), (cells[3], Level::Elements)] {
+                let mut codes: Vec<ErrorCode> =
+                    cell.split('`').skip(1).step_by(2).map(|code| code.parse().unwrap()).collect();
+                if cell.starts_with("codes of topics") {
+                    codes.extend([3, 29, 100, 17].map(ErrorCode));
+                }
+                if cell.contains("all other codes") {
+                    codes.push(ErrorCode::UNKNOWN_SERVER_ERROR);
+                }
+                for code in codes {
+                    assert_eq!(level(api, code), Some(wanted), "{api} {code}");
+                }
+            }
+        }
+    }
+    let known: BTreeSet<_> = ApiKey::all().filter(|api| level(*api, ErrorCode(-1)).is_some()).collect();
+    assert_eq!(apis, known);
+}

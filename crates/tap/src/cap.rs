@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(version: i16, apis: &[(i16, i16, i16)]) -> Bytes {
+    fn response(version: i16, apis: &[(i16, i16, i16)]) -> Bytes {
         let entry = |&(key, min_version, max_version): &(i16, i16, i16)| ApiVersion {
             api_key: ApiKey(key),
             min_version,
@@ -270,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_a_cap_is_cut_and_what_is_below_it_disappears() {
+    fn versions_above_a_cap_are_cut_and_apis_without_any_below_it_disappear() {
         let caps: Caps =
             ["produce=7", "Fetch=3", "9999=1"].map(|text| text.parse::<Cap>().unwrap()).into_iter().collect();
         for version in VersionRange::new(0, 5).iter() {
-            let before = answer(version, &[(0, 3, 13), (1, 4, 18), (3, 0, 13), (9999, 0, 5)]);
+            let before = response(version, &[(0, 3, 13), (1, 4, 18), (3, 0, 13), (9999, 0, 5)]);
             let after = caps.rewrite(version, &before).unwrap().concat();
-            assert_eq!(after, answer(version, &[(0, 3, 7), (3, 0, 13), (9999, 0, 1)]), "version {version}");
+            assert_eq!(after, response(version, &[(0, 3, 7), (3, 0, 13), (9999, 0, 1)]), "version {version}");
             for size in 0..before.len() - 8 {
                 let _ = caps.rewrite(version, &before.slice(..size));
             }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_on_api_versions_itself_is_answered_in_the_oldest_form() {
+    fn a_cap_on_api_versions_itself_gets_a_response_in_the_oldest_form() {
         let caps: Caps = ["apiversions=2".parse::<Cap>().unwrap()].into_iter().collect();
         // Correlation id 7, error 35, one entry: key 18, versions 0 to 2.
         assert_eq!(caps.refusal(7).unwrap().concat(), b"\0\0\0\x07\0\x23\0\0\0\x01\0\x12\0\0\0\x02");
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cap_is_refused_with_what_to_write() {
+    fn text_that_is_no_cap_is_refused_with_what_to_write() {
         for (text, why) in [
             ("produce", "API=VERSION"),
             ("x=1", "no API is named `x`"),

@@ -14,11 +14,11 @@ pub struct TapConfig {
     /// Port to listen at; listeners for brokers take the next free ones above. 0, the default, takes free ones anywhere.
     pub port: u16,
     /// Host that clients get to connect to. `None` is the host listened at, or the address at which a client reached
-    /// this side when that is any address.
+    /// the tap when that is any address.
     pub advertised_host: Option<String>,
     /// Brokers of the cluster to ask first; one that responds is enough.
     pub bootstrap: Vec<Address>,
-    /// Speaks TLS to the cluster. Clients speak plain to this side in any case.
+    /// Speaks TLS to the cluster. Clients speak plaintext to the tap in any case.
     pub tls: Option<Tls>,
     /// What goes wrong on purpose.
     pub faults: Vec<Rule>,

@@ -66,7 +66,7 @@ impl Injector {
 #[derive(Debug, Default)]
 struct Brokers {
     listeners: HashMap<Address, SocketAddr>,
-    /// Where this side listens. A cluster that advertises one of these already points its clients here.
+    /// Where the tap listens. A cluster that advertises one of these already points its clients here.
     own: Vec<SocketAddr>,
     /// Hosts that were found to be this one, whatever they are called.
     own_hosts: HashSet<String>,
@@ -75,7 +75,7 @@ struct Brokers {
     warned: bool,
 }
 
-/// Whether an address is one of those where this side listens.
+/// Whether an address is one of those where the tap listens.
 fn is_among(own: &[SocketAddr], address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     own.iter().any(|own| {
@@ -222,8 +222,8 @@ impl Hub {
         first_of(attempts).await.map_err(|errors| errors.join("; "))
     }
 
-    /// Where clients reach a broker by way of this side. Opens a listener when there is none. `None` when there is no need,
-    /// or no way.
+    /// Where clients reach a broker by way of the tap. Opens a listener when there is none. `None` when there is no need, or
+    /// no way.
     pub(crate) fn local(self: &Arc<Self>, host: &str, port: i32, reached: IpAddr) -> Option<(String, u16)> {
         let broker = Address::new(host, port).ok()?;
         let mut brokers = self.brokers();
@@ -250,7 +250,7 @@ impl Hub {
         Some((self.host(reached), at.port()))
     }
 
-    /// Whether a broker is advertised at an address where this side listens. Names are not looked up here.
+    /// Whether a broker is advertised at an address where the tap listens. Names are not looked up here.
     fn is_own(&self, brokers: &Brokers, broker: &Address) -> bool {
         let (host, port) = (broker.host(), broker.port());
         if !brokers.own.iter().any(|own| own.port() == port) {

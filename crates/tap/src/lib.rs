@@ -11,7 +11,7 @@
 //! let config = TapConfig { bootstrap: vec![Address::parse("kafka-1:9092")?], ..TapConfig::default() };
 //! let (tap, watch) = Tap::watched(config, 64 << 20)?;
 //! println!("bootstrap.servers={}", tap.address());
-//! // On a thread of its own: the reader may be slow.
+//! // On a thread of its own, which may be slow.
 //! let watcher = std::thread::spawn(move || {
 //!     while let Ok(event) = watch.next(Duration::MAX) {
 //!         if let Event::Exchange(exchange) = event {
@@ -26,26 +26,30 @@
 //! # }
 //! ```
 //!
-//! | room | what |
+//! | item | what |
 //! |---|---|
-//! | [`Tap`], [`TapConfig`] | the proxy, and where it stands |
-//! | [`Watch`], [`Event`], [`Exchange`] | what there is to see |
+//! | [`Tap`], [`TapConfig`] | the proxy and its setup |
+//! | [`Tap::probe`], [`Node`], [`ProbeError`] | a first look at the cluster |
+//! | [`Watch`], [`Event`], [`Exchange`] | what happens at it |
 //! | [`milena_inspect::conversation`] | what an [`Exchange`] is about, as JSON, and without secrets |
 //! | [`PcapngWriter`](milena_inspect::capture::PcapngWriter) | for Wireshark |
-//! | [`Cap`], and [`fault`](milena_connection::fault) | what clients may not use, and what goes wrong on purpose |
+//! | [`Cap`] | versions and features that clients do not get to see |
+//! | [`fault`](milena_connection::fault), [`milena_fault`] | rules for requests that go wrong on purpose, and error responses |
+//! | [`raise_open_file_limit`] | room for more connections |
 //! | [`LEFT_ALONE`], [`REQUESTS_WITH_HOSTS`] | hosts that stay as they are |
 //!
 //! # What passes
 //!
-//! Frames pass as they are, byte for byte, whatever is in them: unknown APIs, versions and tagged fields, bytes after a
-//! message. Only hosts and ports of nodes in responses become others, those of a listener of this side that stands in for the
-//! node, and the lengths around them. Which fields those are comes from the spec, and a test holds it to be all.
+//! Frames pass unchanged, byte for byte, whatever is in them: unknown APIs, versions and tagged fields, bytes after a
+//! message. The tap changes only hosts and ports of nodes in responses, to those of its listener for the node, and the lengths
+//! around them. Which fields those are comes from the spec; a test checks that none is missing. Faults and caps change what
+//! they say they change.
 //!
 //! # What it costs
 //!
 //! A frame is read to its end before it goes on, and its bytes are not copied; those of a small one are, for the watcher.
-//! Each side is read only as fast as the other one takes; of a connection no more than one frame of each direction and what
-//! comes in one read after it is held.
+//! Each side is read only as fast as the other one takes: a connection holds no more than one frame of each direction and what
+//! came with it in one read, and up to 16 MiB of responses that a fault delays.
 
 mod cap;
 mod config;

@@ -35,7 +35,7 @@ pub(crate) struct Relay {
     hub: Arc<Hub>,
     /// For the exchanges.
     endpoints: Arc<Endpoints>,
-    /// The address at which the client reached this side.
+    /// The address at which the client reached the tap.
     reached: IpAddr,
     broker: Address,
     waiting: Mutex<VecDeque<Waiting>>,
@@ -128,7 +128,7 @@ impl Relay {
         let exchange = reader.read(time, frame.clone());
         let request = exchange.request.as_ref();
         let known = request.and_then(|request| Some((request.head.clone()?, request.body, request.wants_response())));
-        let Some((header, body, is_answered)) = known else {
+        let Some((header, body, wants_response)) = known else {
             // A broker closes a connection for what it cannot read, so that no response can be taken for another.
             self.wait(Incoming { frame, body: 0, head: None, exchange }, Then::Pass);
             return Ok(Some(vec![frame.clone()]));
@@ -158,7 +158,7 @@ impl Relay {
             Some(Action::Error(code)) => {
                 let (request, members) = (incoming.request(head), self.members(&incoming.request(head)));
                 match respond(&request, code, members.as_ref()) {
-                    Injection::Response(own) if is_answered => {
+                    Injection::Response(own) if wants_response => {
                         self.wait(incoming, Then::Own(vec![own]));
                         Ok(None)
                     }
@@ -173,13 +173,13 @@ impl Relay {
                             Some(other) => vec![frame.slice(..body_start(frame, &request)), other],
                             None => vec![frame.clone()],
                         };
-                        self.pass(incoming, is_answered, Then::Patch(Box::new(patch)));
+                        self.pass(incoming, wants_response, Then::Patch(Box::new(patch)));
                         Ok(Some(pieces))
                     }
                     Injection::NoPlace => {
                         self.hub.no_place(api, version, &format!("its response has no field for {code}"));
                         incoming.exchange.fault = None;
-                        self.pass(incoming, is_answered, Then::Pass);
+                        self.pass(incoming, wants_response, Then::Pass);
                         Ok(Some(vec![frame.clone()]))
                     }
                 }
@@ -192,7 +192,7 @@ impl Relay {
                     }
                     _ => Then::Pass,
                 };
-                self.pass(incoming, is_answered, then);
+                self.pass(incoming, wants_response, then);
                 Ok(Some(vec![frame.clone()]))
             }
         }
@@ -204,8 +204,8 @@ impl Relay {
     }
 
     /// Notes a request that goes on to the broker.
-    fn pass(&self, incoming: Incoming<'_>, is_answered: bool, then: Then) {
-        match is_answered {
+    fn pass(&self, incoming: Incoming<'_>, wants_response: bool, then: Then) {
+        match wants_response {
             true => self.wait(incoming, then),
             false => self.swallow(incoming),
         }

@@ -34,7 +34,7 @@ async fn an_error_goes_to_the_client_and_the_request_to_nobody() {
 }
 
 #[tokio::test]
-async fn answers_of_this_side_keep_their_place_among_those_of_the_broker() {
+async fn injected_responses_keep_their_place_among_those_of_the_broker() {
     let broker = broker().await;
     let (tap, _watch) = tap(&broker, &["metadata@2: error BROKER_NOT_AVAILABLE", "metadata@4: error 8"], &[]);
     let mut client = Raw::to(&tap).await;
@@ -46,7 +46,7 @@ async fn answers_of_this_side_keep_their_place_among_those_of_the_broker() {
 }
 
 #[tokio::test]
-async fn a_delayed_answer_comes_late_and_a_dropped_one_never() {
+async fn a_delayed_response_comes_late_and_a_dropped_one_never() {
     let broker = broker().await;
     let (tap, watch) = tap(&broker, &["apiversions@1: delay 300ms", "apiversions@2: drop"], &[]);
     let mut client = Raw::to(&tap).await;
@@ -62,7 +62,7 @@ async fn a_delayed_answer_comes_late_and_a_dropped_one_never() {
 }
 
 #[tokio::test]
-async fn a_cut_ends_the_connection_at_once_or_within_the_answer() {
+async fn a_cut_ends_the_connection_at_once_or_within_the_response() {
     let broker = broker().await;
     let (tap, watch) = tap(&broker, &["apiversions@1: cut", "apiversions@2: cut after 10 bytes"], &[]);
     let mut client = Raw::to(&tap).await;
@@ -79,7 +79,7 @@ async fn a_cut_ends_the_connection_at_once_or_within_the_answer() {
 }
 
 #[tokio::test]
-async fn an_error_for_who_wants_no_answer_is_the_end_of_the_connection() {
+async fn an_error_for_a_client_that_wants_no_response_ends_the_connection() {
     let broker = broker().await;
     let (tap, watch) = tap(&broker, &["produce: error NOT_ENOUGH_REPLICAS"], &[]);
     let mut client = Raw::to(&tap).await;
@@ -109,7 +109,7 @@ async fn a_capped_client_speaks_the_old_version_and_a_request_above_it_is_refuse
 }
 
 #[tokio::test]
-async fn an_error_that_has_no_place_in_the_answer_leaves_the_request_alone() {
+async fn an_error_that_has_no_place_in_the_response_leaves_the_request_alone() {
     let broker = broker().await;
     let (tap, watch) = tap(&broker, &["metadata v0: error NOT_CONTROLLER"], &[]);
     let metadata = Raw::to(&tap).await.ask(&MetadataRequest::default(), 0, 1).await;
