@@ -26,6 +26,7 @@
 //! | `KafkaProtocol.decode_*_response`, `decode_message_set` | `decode_*_response`, [`decode_message_set`] |
 //! | `kafka.structs.*Payload` | structs of the same names |
 //! | `OffsetResetStrategy` | [`OffsetResetStrategy`] |
+//! | `FetchRequest_v4` and all other classes of `kafka.protocol` | `Versioned<FetchRequest, 4>`: the table of [`classes`], with field names |
 //!
 //! # Frames
 //!
@@ -72,6 +73,10 @@
 //!   Here all topics are asked for by an empty slice alone.
 //! - gzip depends on the deflate in use, and Python puts the time into its header: what is inside is the same.
 
+#[doc = include_str!("classes.md")]
+pub mod classes {
+    pub use milena_messages::Versioned;
+}
 mod create;
 mod group;
 mod message;
