@@ -75,7 +75,7 @@ pub(crate) struct Tap {
 
     /// Host that clients get to connect to, if not that of --listen
     #[arg(long, alias = "tell", value_name = "HOST")]
-    advertise: Option<String>,
+    advertise_host: Option<String>,
 
     /// Show only this: api=NAME,…, client=ID,…, topic=NAME,…, error, or error=CODE,…; * stands for any text
     #[arg(long, value_name = "FILTER")]
@@ -133,7 +133,7 @@ impl Tap {
         let config = TapConfig {
             host: listen.host().to_owned(),
             port: listen.port(),
-            advertised_host: self.advertise.clone(),
+            advertised_host: self.advertise_host.clone(),
             bootstrap: bootstrap
                 .collect::<Result<_, _>>()
                 .map_err(|error| Failure::usage(format!("--bootstrap: {error}")))?,
