@@ -182,19 +182,22 @@ pub(crate) fn push_time(out: &mut Vec<u8>, millis: i64) {
 }
 
 /// Appends text as text in quotes, other bytes as hex, and null apart from empty. Text of more than `width` characters is
-/// cut.
+/// cut, and so are other bytes unless `width` is the largest number.
 pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>, width: usize) {
     let Some(bytes) = bytes else { return out.extend_from_slice(b"null") };
     let is_plain = bytes.iter().fold(true, |all, byte| all & matches!(byte, 0x20..=0x7e));
     if is_plain {
         let shown = if bytes.len() > width { bytes.get(..width.saturating_sub(1)).unwrap_or_default() } else { bytes };
         out.push(b'"');
-        for byte in shown {
-            if matches!(byte, b'"' | b'\\') {
-                out.push(b'\\');
-            }
-            out.push(*byte);
+        let mut rest = shown;
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+            let (plain, escaped) = rest.split_at(at);
+            out.extend_from_slice(plain);
+            out.push(b'\\');
+            out.extend(escaped.first());
+            rest = escaped.get(1..).unwrap_or_default();
         }
+        out.extend_from_slice(rest);
         if shown.len() < bytes.len() {
             out.extend_from_slice("…".as_bytes());
         }
@@ -206,9 +209,9 @@ pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>, width: usize) 
         }
         _ => {
             out.extend_from_slice(b"0x");
-            let most = if width == usize::MAX { usize::MAX } else { HEX_BYTES };
-            push_hex(out, bytes.get(..most.min(bytes.len())).unwrap_or_default());
-            if bytes.len() > most {
+            let is_cut = bytes.len() > HEX_BYTES && width < usize::MAX;
+            push_hex(out, if is_cut { bytes.get(..HEX_BYTES).unwrap_or_default() } else { bytes });
+            if is_cut {
                 out.extend_from_slice(format!("… ({})", size(bytes.len())).as_bytes());
             }
         }
@@ -269,5 +272,8 @@ mod tests {
         assert_eq!(shown("žluťoučký".as_bytes()), "\"žluť…\"");
         assert_eq!(shown(b"a\nb"), "0x610a62");
         assert_eq!(shown(&[0xff; 20]), format!("0x{}… (20 bytes)", "ff".repeat(16)));
+        let whole = |bytes: &[u8]| text(|out| push_bytes(out, Some(bytes), usize::MAX));
+        assert_eq!(whole(&[0xff; 20]), format!("0x{}", "ff".repeat(20)));
+        assert_eq!(whole("ž".repeat(300).as_bytes()), format!("{:?}", "ž".repeat(300)));
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn new(tolerant: bool, wide: bool) -> Self {
-        Self { sheet: Sheet::new(TITLES), tolerant, widths: Widths::new(wide) }
+    pub(super) fn new(tolerant: bool) -> Self {
+        Self { sheet: Sheet::new(TITLES), tolerant, widths: Widths::stdout() }
     }
 
     /// Writes one batch. Returns why strict reading refuses it, if it does.

@@ -57,7 +57,7 @@ impl Records {
             })?;
             out.flush()?;
         } else {
-            let (mut out, mut listing) = (output::stdout(), Listing::new(tolerant, output::line_width().is_none()));
+            let (mut out, mut listing) = (output::stdout(), Listing::new(tolerant));
             self.each(input, &mut damage, |entry| {
                 if entry.index > 0 {
                     out.write_all(b"\n")?;

@@ -4,7 +4,7 @@ use milena_inspect::record::control_json;
 use milena_records::{Batch, RecordRef};
 use serde_json::Value;
 
-use crate::output::short;
+use crate::output::{line_width, short};
 use crate::sheet::{Sheet, push_bytes, push_number, push_time};
 
 /// Titles of the columns.
@@ -18,9 +18,12 @@ pub(in crate::command::decode) struct Widths {
 }
 
 impl Widths {
-    /// Values are cut to fit a terminal, or if `all` is wanted they are not.
-    pub(in crate::command::decode) fn new(all: bool) -> Self {
-        if all { Self { key: usize::MAX, value: usize::MAX } } else { Self { key: 30, value: 60 } }
+    /// As stdout wants it: values are cut to fit a terminal, and whole everywhere else.
+    pub(in crate::command::decode) fn stdout() -> Self {
+        match line_width() {
+            Some(_) => Self { key: 30, value: 60 },
+            None => Self { key: usize::MAX, value: usize::MAX },
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::Show;
 use crate::brief::brief;
 use crate::command::decode::records::listing::{details, head, when};
 use crate::command::decode::records::rows::{self, TITLES, Widths};
-use crate::output::{fit, line_width, short, size};
+use crate::output::{fit, short, size};
 use crate::sheet::{Sheet, push_number, push_time};
 
 /// Writes items as they come, those of one kind in a table.
@@ -29,14 +29,7 @@ pub(super) struct Listing<W> {
 
 impl<W: Write> Listing<W> {
     pub(super) fn new(out: W, headers_only: bool, show_secrets: bool) -> Self {
-        Self {
-            out,
-            headers_only,
-            show_secrets,
-            widths: Widths::new(line_width().is_none()),
-            sheet: None,
-            is_first: true,
-        }
+        Self { out, headers_only, show_secrets, widths: Widths::stdout(), sheet: None, is_first: true }
     }
 
     /// The table with these titles, ready for a row.
