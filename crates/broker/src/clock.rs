@@ -45,7 +45,7 @@ impl Clock {
     }
 }
 
-/// A clock that stands still until [`advance`](Self::advance) moves it.
+/// A clock that stands still until [`set`](Self::set) moves it.
 #[derive(Debug)]
 pub(crate) struct VirtualClock(Mutex<Times>);
 
@@ -80,22 +80,15 @@ impl VirtualClock {
         Some(receiver)
     }
 
-    /// Moves the clock to the next time that somebody waits for, but not beyond `until_ms`, and wakes those who wait for
-    /// it. False when the clock shows `until_ms` and nobody waits any more.
-    pub(crate) fn step(&self, until_ms: i64) -> bool {
+    /// Moves the clock forward to this time, and wakes those whose time has come. It never goes back.
+    pub(crate) fn set(&self, now_ms: i64) {
         let mut times = self.lock();
-        match times.sleepers.first_entry() {
-            Some(first) if first.key().0 <= until_ms => {
-                let time = first.key().0;
-                // A sleeper that is gone needs no waking.
-                let _ = first.remove().send(());
-                times.now_ms = times.now_ms.max(time);
-                true
-            }
-            _ => {
-                times.now_ms = times.now_ms.max(until_ms);
-                false
-            }
+        times.now_ms = times.now_ms.max(now_ms);
+        let first_later = (times.now_ms.saturating_add(1), 0);
+        let later = times.sleepers.split_off(&first_later);
+        for (_, sleeper) in std::mem::replace(&mut times.sleepers, later) {
+            // A sleeper that is gone needs no waking.
+            let _ = sleeper.send(());
         }
     }
 }
@@ -105,26 +98,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn sleepers_wake_in_the_order_of_their_times() {
+    async fn sleepers_wake_when_their_time_has_come() {
         let virtual_clock = Arc::new(VirtualClock::new(1000));
         let clock = Clock::Virtual(virtual_clock.clone());
-        assert_eq!(clock.now_ms(), 1000);
-        let woken = Arc::new(Mutex::new(Vec::new()));
-        for time in [3000, 2000, 9000] {
-            let (clock, woken) = (clock.clone(), woken.clone());
-            tokio::spawn(async move {
-                clock.sleep_until(time).await;
-                woken.lock().unwrap().push((time, clock.now_ms()));
-            });
-        }
+        let sleepers = [3000, 2000, 9000].map(|time| {
+            let clock = clock.clone();
+            tokio::spawn(async move { clock.sleep_until(time).await })
+        });
         tokio::task::yield_now().await;
         clock.sleep_until(1000).await;
-        assert!(virtual_clock.step(4000));
-        tokio::task::yield_now().await;
-        assert!(virtual_clock.step(4000));
-        tokio::task::yield_now().await;
-        assert!(!virtual_clock.step(4000));
-        assert_eq!(*woken.lock().unwrap(), [(2000, 2000), (3000, 3000)]);
-        assert_eq!(clock.now_ms(), 4000);
+        virtual_clock.set(3000);
+        virtual_clock.set(10);
+        let [first, second, third] = sleepers;
+        first.await.unwrap();
+        second.await.unwrap();
+        assert!(!third.is_finished());
+        assert_eq!(clock.now_ms(), 3000);
     }
 }

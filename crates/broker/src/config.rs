@@ -60,13 +60,17 @@ pub struct BrokerConfig {
     pub group_initial_rebalance_delay_ms: i32,
     /// Most members of a group. Kafka's `group.max.size`. Default: 2,147,483,647, as in Kafka.
     pub group_max_size: usize,
+    /// The time at which a virtual clock starts, in milliseconds since 1970; it stands still until
+    /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
+    /// it; waits of Fetch do not. Default: `None`, the clock of the system.
+    pub virtual_clock: Option<i64>,
     /// How many of the last requests [`Broker::requests`](crate::Broker::requests) returns. Default: 10,000.
     pub requests_kept: usize,
     /// Most bytes of memory for those requests; the oldest are dropped first. Default: 16 MiB.
     pub request_bytes_kept: usize,
 }
 
-/// The settings of a [`Cluster`](crate::Cluster).
+/// The settings of a [`BrokerCluster`](crate::BrokerCluster).
 ///
 /// ```
 /// use milena_broker::{BrokerConfig, ClusterConfig};
@@ -158,6 +162,7 @@ impl Default for BrokerConfig {
             group_max_session_timeout_ms: 1_800_000,
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
+            virtual_clock: None,
             requests_kept: 10_000,
             request_bytes_kept: 16 << 20,
         }

@@ -53,7 +53,7 @@ pub fn read_producers(file: &Bytes) -> Result<Producers, Box<Fault>> {
 /// # Errors
 /// A version that does not exist.
 pub fn write_producers(entries: &[ProducerEntry], version: i16) -> milena_wire::Result<Vec<u8>> {
-    let snapshot = ProducerSnapshot { crc: 0, producer_entries: entries.to_vec(), ..ProducerSnapshot::default() };
+    let snapshot = ProducerSnapshot { crc: 0, producer_entries: entries.to_vec() };
     let mut bytes = version.to_be_bytes().to_vec();
     bytes.extend_from_slice(&snapshot.to_bytes(version)?);
     let crc = crc32c::crc32c(bytes.get(CHECKED..).unwrap_or_default());

@@ -28,6 +28,7 @@ use crate::net::work::Workers;
 use crate::refusal::Refusal;
 use crate::storage::leadership::{Leadership, NO_LEADER};
 use crate::storage::partition::Partition;
+use crate::transaction::TransactionMachine;
 
 /// Partitions of the topics of coordinators, as Kafka's `offsets.topic.num.partitions` and its siblings.
 const INTERNAL_PARTITIONS: i32 = 50;
@@ -56,6 +57,7 @@ pub(crate) struct State {
     controller: AtomicI32,
     topics: RwLock<Topics>,
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
+    pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -76,6 +78,7 @@ impl State {
             controller: AtomicI32::new(NO_LEADER),
             topics: RwLock::default(),
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
+            transactions: Arc::new(Coordinator::new("__transaction_state")),
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use milena_messages::ErrorCode;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, VirtualClock};
 use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, TopicRef};
 use crate::config::{BrokerConfig, ClusterConfig};
@@ -68,7 +69,11 @@ impl BrokerCluster {
     /// A node cannot listen on its address; a setting is invalid.
     pub async fn start(config: ClusterConfig) -> Result<Self, BrokerError> {
         config.check()?;
-        let state = Arc::new(State::new(config.broker.clone(), Clock::System));
+        let clock = match config.broker.virtual_clock {
+            Some(now_ms) => Clock::Virtual(Arc::new(VirtualClock::new(now_ms))),
+            None => Clock::System,
+        };
+        let state = Arc::new(State::new(config.broker.clone(), clock));
         let nodes = config.nodes;
         let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
         for _ in 0..nodes {
@@ -134,6 +139,43 @@ impl BrokerCluster {
         }
         let led = found.elect(|leadership| leadership.lead(node));
         led.map_err(|code| refused(code, format!("node {node} cannot lead {topic}-{partition}")))
+    }
+
+    /// Cuts the end of a partition off, as an unclean election does: records from this offset on are gone, and the next
+    /// leader epoch begins there (KIP-320). Clients that read further learn of it.
+    ///
+    /// # Errors
+    /// There is no such partition.
+    pub fn truncate(&self, topic: &str, partition: i32, offset: i64) -> Result<(), BrokerError> {
+        let found = self.state.topic(TopicRef::Name(topic)).and_then(|topic| topic.partition(partition));
+        let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
+        found.ok_or_else(unknown)?.truncate(offset);
+        Ok(())
+    }
+
+    /// Moves a [virtual clock](BrokerConfig::virtual_clock) forward. What is due meanwhile has happened when this returns:
+    /// sessions end, rebalances go on, transactions are aborted.
+    ///
+    /// # Errors
+    /// The cluster runs by the clock of the system.
+    pub fn advance(&self, by: Duration) -> Result<(), BrokerError> {
+        let Clock::Virtual(clock) = &self.state.clock else {
+            let reason = "the cluster runs by the clock of the system";
+            return Err(BrokerError::Config { setting: "virtual_clock", value: "None".to_owned(), reason });
+        };
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        let until = self.state.now_ms().saturating_add(by_ms);
+        let (groups, transactions) = (&self.state.groups, &self.state.transactions);
+        loop {
+            let next = [groups.next_deadline(), transactions.next_deadline()].into_iter().flatten().min();
+            let next = next.filter(|time| *time <= until);
+            clock.set(next.unwrap_or(until));
+            groups.tick_due(&self.state);
+            transactions.tick_due(&self.state);
+            if next.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     /// Adds a node with the next id; gives the id.

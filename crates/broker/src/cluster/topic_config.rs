@@ -124,6 +124,8 @@ pub(crate) struct TopicConfig {
     pub(crate) min_in_sync: usize,
     /// Whether every record needs a key.
     pub(crate) compacted: bool,
+    /// Whether records may be deleted because they are old.
+    pub(crate) deletes: bool,
 }
 
 impl TopicConfig {
@@ -157,6 +159,7 @@ impl TopicConfig {
             timestamp_after_max_ms: number(TIMESTAMP_AFTER, 3_600_000),
             timestamp_before_max_ms: number(TIMESTAMP_BEFORE, i64::MAX),
             min_in_sync: number("min.insync.replicas", 1) as usize,
+            deletes: set.get(CLEANUP_POLICY).is_none_or(|value| value.contains("delete")),
             compacted: set.get(CLEANUP_POLICY).is_some_and(|value| value.contains("compact")),
             set,
         })

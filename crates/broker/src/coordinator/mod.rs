@@ -31,9 +31,11 @@ pub(crate) struct Ticket(pub(crate) u64);
 
 /// The state of one shard. It knows no clock, no randomness of its own, no sockets and no tasks, so that tests drive it
 /// by hand.
-pub(crate) trait Machine: Send + 'static {
-    /// What a request gets.
+pub(crate) trait Machine: Sized + Send + 'static {
+    /// What a request that waits gets.
     type Reply: Send + 'static;
+    /// What has to be done outside of the shard after its records are in the log.
+    type Work: Send + 'static;
 
     /// The machine of a shard of which nothing was replayed yet.
     fn new(state: &State) -> Self;
@@ -58,23 +60,28 @@ pub(crate) trait Machine: Send + 'static {
     }
 
     /// Does what is due at this time.
-    fn tick(&mut self, now_ms: i64, effects: &mut Effects<Self::Reply>) {
+    fn tick(&mut self, now_ms: i64, effects: &mut Effects<Self>) {
         let _ = (now_ms, effects);
+    }
+
+    /// Does work outside of the shard, on the node that runs it. The shard is free meanwhile.
+    fn work(state: &Arc<State>, node: i32, work: Self::Work) {
+        let _ = (state, node, work);
     }
 }
 
 /// What comes of a command.
-#[derive(Debug)]
-pub(crate) struct Effects<R> {
+pub(crate) struct Effects<M: Machine> {
     records: Vec<CoordinatorRecord>,
     /// Whose transaction the records belong to: id and epoch.
     producer: Option<(i64, i16)>,
-    replies: Vec<(Ticket, R)>,
+    replies: Vec<(Ticket, M::Reply)>,
+    work: Vec<M::Work>,
 }
 
-impl<R> Effects<R> {
+impl<M: Machine> Effects<M> {
     pub(crate) fn new() -> Self {
-        Self { records: Vec::new(), producer: None, replies: Vec::new() }
+        Self { records: Vec::new(), producer: None, replies: Vec::new(), work: Vec::new() }
     }
 
     /// A record to append. All records of one command go into one batch.
@@ -88,17 +95,30 @@ impl<R> Effects<R> {
     }
 
     /// Replies to a request, this one or one that waited. It is sent after the records are in the log.
-    pub(crate) fn reply(&mut self, ticket: Ticket, reply: R) {
+    pub(crate) fn reply(&mut self, ticket: Ticket, reply: M::Reply) {
         self.replies.push((ticket, reply));
     }
 
+    /// Work to do after the records are in the log.
+    pub(crate) fn work(&mut self, work: M::Work) {
+        self.work.push(work);
+    }
+
+    /// What there is to do, for tests of machines.
+    #[cfg(test)]
+    pub(crate) fn take_work(&mut self) -> Vec<M::Work> {
+        std::mem::take(&mut self.work)
+    }
+
     /// What there is to append, for tests of machines.
+    #[cfg(test)]
     pub(crate) fn records(&self) -> &[CoordinatorRecord] {
         &self.records
     }
 
     /// What there is to reply, for tests of machines.
-    pub(crate) fn replies(&self) -> &[(Ticket, R)] {
+    #[cfg(test)]
+    pub(crate) fn replies(&self) -> &[(Ticket, M::Reply)] {
         &self.replies
     }
 }
@@ -154,6 +174,16 @@ impl<M: Machine> Coordinator<M> {
         state.node(leader).filter(|node| node.is_alive()).ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE)
     }
 
+    /// The index of the partition of the internal topic that holds a key.
+    pub(crate) fn index(&self, state: &State, key: &str) -> Result<i32, ErrorCode> {
+        Ok(self.partition(state, key)?.0)
+    }
+
+    /// The name of the internal topic.
+    pub(crate) fn topic_name(&self) -> &'static str {
+        self.topic
+    }
+
     /// The partition of the internal topic that holds a key, and its index. Creates the topic when it is missing.
     fn partition(&self, state: &State, key: &str) -> Result<(i32, Arc<Partition>), ErrorCode> {
         let topic = self.topic(state)?;
@@ -178,7 +208,7 @@ impl<M: Machine> Coordinator<M> {
         state: &Arc<State>,
         node: i32,
         key: &str,
-        command: impl FnOnce(&mut M, i64, Ticket, &mut Effects<M::Reply>),
+        command: impl FnOnce(&mut M, i64, Ticket, &mut Effects<M>),
     ) -> Result<Reply<M::Reply>, ErrorCode> {
         let (sender, mut receiver) = oneshot::channel();
         self.on_shard(state, node, key, |loaded, now_ms, effects| {
@@ -202,7 +232,7 @@ impl<M: Machine> Coordinator<M> {
         state: &Arc<State>,
         node: i32,
         key: &str,
-        command: impl FnOnce(&mut M, i64, &mut Effects<M::Reply>) -> T,
+        command: impl FnOnce(&mut M, i64, &mut Effects<M>) -> T,
     ) -> Result<T, ErrorCode> {
         self.on_shard(state, node, key, |loaded, now_ms, effects| command(&mut loaded.machine, now_ms, effects))
     }
@@ -212,7 +242,7 @@ impl<M: Machine> Coordinator<M> {
         state: &Arc<State>,
         node: i32,
         key: &str,
-        command: impl FnOnce(&mut Loaded<M>, i64, &mut Effects<M::Reply>) -> T,
+        command: impl FnOnce(&mut Loaded<M>, i64, &mut Effects<M>) -> T,
     ) -> Result<T, ErrorCode> {
         let (index, partition) = self.partition(state, key)?;
         let shard = self.shard(state, index);
@@ -222,12 +252,13 @@ impl<M: Machine> Coordinator<M> {
         let before = loaded.machine.deadline();
         let mut effects = Effects::new();
         let result = command(loaded, now_ms, &mut effects);
-        carry_out(&mut guard, effects, &partition, now_ms)?;
+        let work = carry_out(&mut guard, effects, &partition, now_ms)?;
         let after = guard.as_ref().and_then(|loaded| loaded.machine.deadline());
         drop(guard);
         if after != before {
             shard.rearm.notify_one();
         }
+        work.into_iter().for_each(|work| M::work(state, node, work));
         Ok(result)
     }
 
@@ -274,7 +305,26 @@ impl<M: Machine> Coordinator<M> {
         shard
     }
 
-    fn tick(&self, state: &State, shard: &Shard<M>, index: i32) {
+    /// When a machine has something to do next.
+    pub(crate) fn next_deadline(&self) -> Option<i64> {
+        let shards: Vec<_> = self.shards().values().cloned().collect();
+        let deadline = |shard: &Arc<Shard<M>>| shard.lock().as_ref().and_then(|loaded| loaded.machine.deadline());
+        shards.iter().filter_map(deadline).min()
+    }
+
+    /// Does all that is due by now, without waiting for the tasks that keep time.
+    pub(crate) fn tick_due(&self, state: &Arc<State>) {
+        let shards: Vec<_> = self.shards().iter().map(|(index, shard)| (*index, shard.clone())).collect();
+        let now_ms = state.now_ms();
+        for (index, shard) in shards {
+            let deadline = shard.lock().as_ref().and_then(|loaded| loaded.machine.deadline());
+            if deadline.is_some_and(|deadline| deadline <= now_ms) {
+                self.tick(state, &shard, index);
+            }
+        }
+    }
+
+    fn tick(&self, state: &Arc<State>, shard: &Shard<M>, index: i32) {
         let partition = self.topic(state).ok().and_then(|topic| topic.partition(index));
         let mut guard = shard.lock();
         let (Some(partition), Some(node)) = (partition, guard.as_ref().map(|loaded| loaded.node)) else {
@@ -289,8 +339,11 @@ impl<M: Machine> Coordinator<M> {
         let now_ms = state.now_ms();
         let mut effects = Effects::new();
         loaded.machine.tick(now_ms, &mut effects);
-        if let Err(code) = carry_out(&mut guard, effects, &partition, now_ms) {
-            tracing::debug!(topic = self.topic, index, %code, "a timer of a coordinator came too late");
+        let carried_out = carry_out(&mut guard, effects, &partition, now_ms);
+        drop(guard);
+        match carried_out {
+            Ok(work) => work.into_iter().for_each(|work| M::work(state, node, work)),
+            Err(code) => tracing::debug!(topic = self.topic, index, %code, "a timer of a coordinator came too late"),
         }
     }
 
@@ -369,15 +422,15 @@ fn replay<M: Machine>(machine: &mut M, stored: &LogBatch) {
     }
 }
 
-/// Appends the records of a command, replays them, and sends the replies.
+/// Appends the records of a command, replays them, and sends the replies. Gives the work that is left to do.
 fn carry_out<M: Machine>(
     guard: &mut Option<Loaded<M>>,
-    effects: Effects<M::Reply>,
+    effects: Effects<M>,
     partition: &Partition,
     now_ms: i64,
-) -> Result<(), ErrorCode> {
+) -> Result<Vec<M::Work>, ErrorCode> {
     let Some(loaded) = guard else { return Err(ErrorCode::NOT_COORDINATOR) };
-    let Effects { records, producer, replies } = effects;
+    let Effects { records, producer, replies, work } = effects;
     if !records.is_empty() {
         let all: Vec<_> = records.iter().map(|record| record.to_record(now_ms)).collect();
         let appended = own::batch(&all, producer)
@@ -397,7 +450,7 @@ fn carry_out<M: Machine>(
             let _ = sender.send(reply);
         }
     }
-    Ok(())
+    Ok(work)
 }
 
 /// Wakes the machine of a shard whenever it is due, until the cluster is gone.

@@ -17,6 +17,7 @@ struct Counter {
 
 impl Machine for Counter {
     type Reply = &'static str;
+    type Work = ();
 
     fn new(_: &State) -> Self {
         Self::default()
@@ -46,7 +47,7 @@ impl Machine for Counter {
         self.due
     }
 
-    fn tick(&mut self, _: i64, effects: &mut Effects<&'static str>) {
+    fn tick(&mut self, _: i64, effects: &mut Effects<Counter>) {
         self.due = None;
         self.waiting.drain(..).for_each(|ticket| effects.reply(ticket, "late"));
     }
@@ -66,7 +67,8 @@ fn three_nodes() -> (Fixture, Arc<Coordinator<Counter>>) {
 /// The offset of a group as a node knows it.
 fn offset(coordinator: &Arc<Coordinator<Counter>>, state: &Fixture, node: i32, group: &str) -> Result<i64, ErrorCode> {
     let mut found = -1;
-    let look = |machine: &mut Counter, _, _, _: &mut Effects<_>| found = *machine.offsets.get(group).unwrap_or(&-1);
+    let look =
+        |machine: &mut Counter, _, _, _: &mut Effects<Counter>| found = *machine.offsets.get(group).unwrap_or(&-1);
     coordinator.run(state, node, group, look)?;
     Ok(found)
 }
@@ -82,7 +84,7 @@ fn a_moved_coordinator_replays_what_was_acknowledged() {
     let (state, coordinator) = three_nodes();
     let first = coordinator.find(&state, "g").unwrap().id;
     let write = |offset| {
-        let command = |_: &mut Counter, _, ticket, effects: &mut Effects<_>| {
+        let command = |_: &mut Counter, _, ticket, effects: &mut Effects<Counter>| {
             effects.record(set("g", offset));
             effects.reply(ticket, "done");
         };
@@ -105,7 +107,7 @@ fn a_moved_coordinator_replays_what_was_acknowledged() {
 async fn who_waits_at_a_coordinator_that_moves_learns_it() {
     let (state, coordinator) = three_nodes();
     let first = coordinator.find(&state, "g").unwrap().id;
-    let wait = |machine: &mut Counter, _, ticket, _: &mut Effects<_>| machine.waiting.push(ticket);
+    let wait = |machine: &mut Counter, _, ticket, _: &mut Effects<Counter>| machine.waiting.push(ticket);
     let Ok(Reply::Later(reply)) = coordinator.run(&state, first, "g", wait) else { panic!("nobody replied yet") };
     state.node_down(first);
     let second = coordinator.find(&state, "g").unwrap().id;
@@ -117,7 +119,7 @@ async fn who_waits_at_a_coordinator_that_moves_learns_it() {
 async fn machines_are_woken_when_they_are_due() {
     let (state, coordinator) = three_nodes();
     let first = coordinator.find(&state, "g").unwrap().id;
-    let wait = |machine: &mut Counter, now_ms: i64, ticket, _: &mut Effects<_>| {
+    let wait = |machine: &mut Counter, now_ms: i64, ticket, _: &mut Effects<Counter>| {
         machine.waiting.push(ticket);
         machine.due = Some(now_ms + 20);
     };
@@ -131,7 +133,7 @@ fn offsets_of_a_transaction_count_when_it_commits() {
     let node = coordinator.find(&state, "g").unwrap().id;
     let (index, partition) = coordinator.partition(&state, "g").unwrap();
     let write = |id, offset| {
-        let command = |_: &mut Counter, _, _, effects: &mut Effects<&'static str>| {
+        let command = |_: &mut Counter, _, _, effects: &mut Effects<Counter>| {
             effects.transactional(id, 0);
             effects.record(set("g", offset));
         };

@@ -6,7 +6,7 @@ use milena_messages::join_group::response::JoinGroupResponseMember;
 use milena_messages::{Bytes, ErrorCode, GroupMetadataValue, JoinGroupResponse, SyncGroupResponse};
 
 use crate::coordinator::{Effects, Ticket};
-use crate::group::{GroupReply, GroupSettings, text};
+use crate::group::{GroupMachine, GroupReply, GroupSettings, text};
 
 /// How long a new member that waits for the others may stay away (KIP-394).
 pub(super) const NEW_MEMBER_JOIN_TIMEOUT_MS: i64 = 5 * 60 * 1000;
@@ -158,6 +158,7 @@ impl ClassicGroup {
         &self.id
     }
 
+    #[cfg(test)]
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
@@ -292,7 +293,7 @@ impl ClassicGroup {
         &mut self,
         member: &str,
         response: JoinGroupResponse,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         if let Some(ticket) = self.members.get_mut(member).and_then(|member| member.joining.take()) {
             effects.reply(ticket, GroupReply::Join(response));
@@ -304,7 +305,7 @@ impl ClassicGroup {
         &mut self,
         member: &str,
         response: SyncGroupResponse,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         if let Some(ticket) = self.members.get_mut(member).and_then(|member| member.syncing.take()) {
             effects.reply(ticket, GroupReply::Sync(response));
@@ -319,7 +320,7 @@ impl ClassicGroup {
     }
 
     /// Does what is due.
-    pub(super) fn tick(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    pub(super) fn tick(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         if self.initial_delay.is_some_and(|delay| delay.until <= now_ms) {
             self.end_initial_delay(now_ms, settings, effects);
         }
@@ -343,7 +344,7 @@ impl ClassicGroup {
     }
 
     /// The session of a member ended. One that waits for a response is alive.
-    fn expire_member(&mut self, id: &str, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    fn expire_member(&mut self, id: &str, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         let Some(member) = self.members.get_mut(id) else { return };
         if !member.is_new && (member.joining.is_some() || member.syncing.is_some()) {
             // Its session begins again with the response.

@@ -39,7 +39,7 @@ impl Join<'_> {
         if self.version == 0 { self.request.session_timeout_ms } else { self.request.rebalance_timeout_ms }
     }
 
-    fn refuse(&self, member_id: &str, error_code: ErrorCode, effects: &mut Effects<GroupReply>) {
+    fn refuse(&self, member_id: &str, error_code: ErrorCode, effects: &mut Effects<GroupMachine>) {
         let response = JoinGroupResponse { error_code, member_id: member_id.to_owned().into(), ..no_generation() };
         effects.reply(self.ticket, GroupReply::Join(response));
     }
@@ -64,7 +64,7 @@ impl Join<'_> {
 
 impl GroupMachine {
     /// JoinGroup.
-    pub(crate) fn join(&mut self, join: &Join<'_>, now_ms: i64, effects: &mut Effects<GroupReply>) {
+    pub(crate) fn join(&mut self, join: &Join<'_>, now_ms: i64, effects: &mut Effects<GroupMachine>) {
         let (id, member_id) = (&*join.request.group_id, &*join.request.member_id);
         let timeout = join.request.session_timeout_ms;
         if id.is_empty() {
@@ -90,7 +90,7 @@ impl GroupMachine {
 }
 
 impl ClassicGroup {
-    fn join(&mut self, join: &Join<'_>, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    fn join(&mut self, join: &Join<'_>, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         let member_id = &*join.request.member_id;
         if !self.has_room_for(member_id, settings.max_size) {
             if self.remove(member_id).is_some() {
@@ -121,7 +121,13 @@ impl ClassicGroup {
         }
     }
 
-    fn join_new(&mut self, join: &Join<'_>, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    fn join_new(
+        &mut self,
+        join: &Join<'_>,
+        now_ms: i64,
+        settings: &GroupSettings,
+        effects: &mut Effects<GroupMachine>,
+    ) {
         if let Some(instance_id) = join.instance_id() {
             let id = format!("{instance_id}-{}", join.unique);
             return match self.statics.get(instance_id).cloned() {
@@ -142,7 +148,7 @@ impl ClassicGroup {
         join: &Join<'_>,
         now_ms: i64,
         settings: &GroupSettings,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         let id = &*join.request.member_id;
         if join.instance_id().is_none() && self.pending.remove(id).is_some() {
@@ -174,7 +180,7 @@ impl ClassicGroup {
         join: &Join<'_>,
         now_ms: i64,
         settings: &GroupSettings,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         if self.phase == Phase::PreparingRebalance && self.previous == Phase::Empty {
             self.new_member_added = true;
@@ -190,7 +196,7 @@ impl ClassicGroup {
         self.rebalance(now_ms, settings, effects);
     }
 
-    fn update(&mut self, id: &str, join: &Join<'_>, effects: &mut Effects<GroupReply>) {
+    fn update(&mut self, id: &str, join: &Join<'_>, effects: &mut Effects<GroupMachine>) {
         let Some(member) = self.members.get_mut(id) else { return };
         member.protocols = join.protocols();
         member.rebalance_timeout_ms = join.rebalance_timeout_ms();
@@ -210,7 +216,7 @@ impl ClassicGroup {
         join: &Join<'_>,
         now_ms: i64,
         settings: &GroupSettings,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         let fenced = JoinGroupResponse {
             error_code: ErrorCode::FENCED_INSTANCE_ID,
@@ -254,7 +260,7 @@ impl ClassicGroup {
     }
 
     /// Begins a rebalance, or goes on with one that has begun.
-    pub(super) fn rebalance(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    pub(super) fn rebalance(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         if self.phase == Phase::PreparingRebalance {
             self.maybe_complete_join_phase(now_ms, effects);
         } else {
@@ -267,7 +273,7 @@ impl ClassicGroup {
         &mut self,
         now_ms: i64,
         settings: &GroupSettings,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         match self.phase {
             Phase::Empty => {}
@@ -275,7 +281,7 @@ impl ClassicGroup {
         }
     }
 
-    fn prepare_rebalance(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    fn prepare_rebalance(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         if self.phase == Phase::CompletingRebalance {
             let again = SyncGroupResponse { error_code: ErrorCode::REBALANCE_IN_PROGRESS, ..Default::default() };
             let ids: Vec<String> = self.members.keys().cloned().collect();
@@ -312,7 +318,7 @@ impl ClassicGroup {
         &mut self,
         now_ms: i64,
         settings: &GroupSettings,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
         let Some(delay) = self.initial_delay.take() else { return };
         if !self.new_member_added || delay.remaining_ms == 0 {
@@ -332,7 +338,7 @@ impl ClassicGroup {
         self.pending.is_empty() && self.members.values().all(|member| member.joining.is_some())
     }
 
-    pub(super) fn maybe_complete_join_phase(&mut self, now_ms: i64, effects: &mut Effects<GroupReply>) {
+    pub(super) fn maybe_complete_join_phase(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
         let waits_for_more = self.initial_delay.is_some();
         if self.phase == Phase::PreparingRebalance && !waits_for_more && self.have_all_joined() {
             self.complete_join_phase(now_ms, effects);
@@ -340,7 +346,7 @@ impl ClassicGroup {
     }
 
     /// Ends the phase: those who joined are the next generation.
-    pub(super) fn complete_join_phase(&mut self, now_ms: i64, effects: &mut Effects<GroupReply>) {
+    pub(super) fn complete_join_phase(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
         self.join_until = None;
         if self.phase != Phase::PreparingRebalance {
             return;

@@ -8,7 +8,7 @@ use milena_messages::{Bytes, ErrorCode, LeaveGroupResponse};
 
 use crate::coordinator::Effects;
 use crate::group::classic::{ClassicGroup, Member, Phase, no_generation};
-use crate::group::{GroupMachine, GroupReply, text};
+use crate::group::{GroupMachine, text};
 
 impl GroupMachine {
     /// LeaveGroup of these members.
@@ -17,7 +17,7 @@ impl GroupMachine {
         id: &str,
         members: &[MemberIdentity],
         now_ms: i64,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) -> LeaveGroupResponse {
         let refused = |error_code| LeaveGroupResponse { error_code, ..Default::default() };
         if id.is_empty() {
@@ -62,7 +62,7 @@ impl GroupMachine {
 }
 
 impl ClassicGroup {
-    fn leave(&mut self, leaving: &MemberIdentity, effects: &mut Effects<GroupReply>) -> MemberResponse {
+    fn leave(&mut self, leaving: &MemberIdentity, effects: &mut Effects<GroupMachine>) -> MemberResponse {
         let respond = |error_code| MemberResponse {
             member_id: leaving.member_id.clone(),
             group_instance_id: leaving.group_instance_id.clone(),
@@ -89,7 +89,7 @@ impl ClassicGroup {
     }
 
     /// Takes a member out, and tells its requests that wait.
-    fn dismiss(&mut self, id: &str, effects: &mut Effects<GroupReply>) {
+    fn dismiss(&mut self, id: &str, effects: &mut Effects<GroupMachine>) {
         let error_code = ErrorCode::UNKNOWN_MEMBER_ID;
         self.complete_join(id, milena_messages::JoinGroupResponse { error_code, ..no_generation() }, effects);
         let unknown = milena_messages::SyncGroupResponse { error_code, ..Default::default() };

@@ -64,6 +64,7 @@ pub(crate) struct GroupMachine {
 
 impl Machine for GroupMachine {
     type Reply = GroupReply;
+    type Work = ();
 
     fn new(state: &State) -> Self {
         Self::with_settings(state.group_settings())
@@ -103,7 +104,7 @@ impl Machine for GroupMachine {
         self.due.first().map(|(time, _)| *time)
     }
 
-    fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupReply>) {
+    fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
         while let Some((_, id)) = self.due.first().filter(|(time, _)| *time <= now_ms).cloned() {
             self.disarm(&id);
             let settings = self.settings.clone();
@@ -161,7 +162,7 @@ impl GroupMachine {
     }
 
     /// Deletes groups without members, and their offsets.
-    pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupReply>) -> DeletableGroupResult {
+    pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupMachine>) -> DeletableGroupResult {
         let result =
             |error_code| DeletableGroupResult { group_id: id.to_owned().into(), error_code, ..Default::default() };
         match self.groups.get(id) {

@@ -9,7 +9,7 @@ use milena_messages::{
 use crate::coordinator::Effects;
 use crate::coordinator::record::CoordinatorRecord;
 use crate::group::classic::{ClassicGroup, Phase};
-use crate::group::{GroupMachine, GroupReply, record};
+use crate::group::{GroupMachine, record};
 
 /// The protocol type of consumers.
 const CONSUMER: &str = "consumer";
@@ -97,7 +97,7 @@ impl GroupMachine {
         topic: &str,
         partition: i32,
         offset: &Offset,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) -> ErrorCode {
         if offset.metadata.len() > self.settings.max_metadata_bytes {
             return ErrorCode::OFFSET_METADATA_TOO_LARGE;
@@ -130,7 +130,7 @@ impl GroupMachine {
     }
 
     /// OffsetDelete of one partition.
-    pub(crate) fn delete_offset(&self, id: &str, topic: &str, partition: i32, effects: &mut Effects<GroupReply>) {
+    pub(crate) fn delete_offset(&self, id: &str, topic: &str, partition: i32, effects: &mut Effects<GroupMachine>) {
         if self.offsets.get(id).is_some_and(|offsets| offsets.get(topic, partition).is_some()) {
             effects.record(record::offset_tombstone(id, topic, partition));
         }

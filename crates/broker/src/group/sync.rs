@@ -15,9 +15,9 @@ impl GroupMachine {
         request: &SyncGroupRequest,
         ticket: Ticket,
         now_ms: i64,
-        effects: &mut Effects<GroupReply>,
+        effects: &mut Effects<GroupMachine>,
     ) {
-        let refuse = |error_code, effects: &mut Effects<GroupReply>| {
+        let refuse = |error_code, effects: &mut Effects<GroupMachine>| {
             effects.reply(ticket, GroupReply::Sync(SyncGroupResponse { error_code, ..Default::default() }));
         };
         if request.group_id.is_empty() {
@@ -75,7 +75,7 @@ impl ClassicGroup {
         }
     }
 
-    fn sync(&mut self, request: &SyncGroupRequest, ticket: Ticket, now_ms: i64, effects: &mut Effects<GroupReply>) {
+    fn sync(&mut self, request: &SyncGroupRequest, ticket: Ticket, now_ms: i64, effects: &mut Effects<GroupMachine>) {
         let id = &*request.member_id;
         self.pending_sync.remove(id);
         if self.phase == Phase::Stable {
@@ -123,7 +123,7 @@ impl ClassicGroup {
     }
 
     /// Members that joined and did not ask for their assignment in time are gone.
-    pub(super) fn expire_sync(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupReply>) {
+    pub(super) fn expire_sync(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
         self.sync_until = None;
         if !matches!(self.phase, Phase::CompletingRebalance | Phase::Stable) || self.pending_sync.is_empty() {
             return;

@@ -38,7 +38,10 @@ impl Bench {
         Self { machine, now_ms: 1_000_000, tickets: 0, replies: BTreeMap::new(), log: Vec::new() }
     }
 
-    fn act<T>(&mut self, act: impl FnOnce(&mut GroupMachine, i64, Ticket, &mut Effects<GroupReply>) -> T) -> (u64, T) {
+    fn act<T>(
+        &mut self,
+        act: impl FnOnce(&mut GroupMachine, i64, Ticket, &mut Effects<GroupMachine>) -> T,
+    ) -> (u64, T) {
         self.tickets += 1;
         let mut effects = Effects::new();
         let result = act(&mut self.machine, self.now_ms, Ticket(self.tickets), &mut effects);
@@ -46,7 +49,7 @@ impl Bench {
         (self.tickets, result)
     }
 
-    fn take(&mut self, effects: Effects<GroupReply>) {
+    fn take(&mut self, effects: Effects<GroupMachine>) {
         for record in effects.records() {
             self.machine.replay(record, None);
             self.log.push(record.clone());

@@ -1,8 +1,11 @@
-use milena_messages::api_versions::response::ApiVersion;
+use milena_messages::api_versions::response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 use milena_messages::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
 
 use super::Context;
 use crate::cost::Cost;
+
+/// The feature that lets clients give each transaction an epoch of its own (KIP-890).
+const TRANSACTION_VERSION: &str = "transaction.version";
 
 pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut Cost) -> ApiVersionsResponse {
     let error_code = check(context, &request);
@@ -15,7 +18,22 @@ pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut
         max_version: versions.max(),
         ..Default::default()
     };
-    ApiVersionsResponse { api_keys: context.state.served.iter().map(entry).collect(), ..Default::default() }
+    ApiVersionsResponse {
+        api_keys: context.state.served.iter().map(entry).collect(),
+        supported_features: vec![SupportedFeatureKey {
+            name: TRANSACTION_VERSION.into(),
+            max_version: 2,
+            ..Default::default()
+        }],
+        finalized_features_epoch: 1,
+        finalized_features: vec![FinalizedFeatureKey {
+            name: TRANSACTION_VERSION.into(),
+            max_version_level: 2,
+            min_version_level: 2,
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
 }
 
 fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {

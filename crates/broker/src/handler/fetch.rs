@@ -56,9 +56,9 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
         let wait = Duration::from_millis(request.max_wait_ms.max(0) as u64);
         // It cannot fail in any other way.
         let _ = timeout_at(Instant::now() + wait, enough(&context, &request)).await;
-        let state = context.state.clone();
+        let (state, frame_size) = (context.state.clone(), context.frame_size);
         let read = move |cost: &mut Cost| read(&context, &request, cost);
-        match state.workers.budgeted(0, read).await {
+        match state.workers.budgeted(frame_size, read).await {
             Ok(response) => response.into(),
             Err(error) => Outcome::Close(format!("the handler failed: {error}")),
         }

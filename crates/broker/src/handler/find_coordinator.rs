@@ -11,13 +11,13 @@ const TRANSACTION: i8 = 1;
 const BATCHED: i16 = 4;
 
 pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: &mut Cost) -> FindCoordinatorResponse {
-    let known = matches!(request.key_type, GROUP | TRANSACTION);
+    let kind = request.key_type;
     if context.version >= BATCHED {
-        let find = |key| coordinator(context, key, known);
+        let find = |key| coordinator(context, key, kind);
         let coordinators = request.coordinator_keys.into_iter().map(find).collect();
         return FindCoordinatorResponse { coordinators, ..Default::default() };
     }
-    let found = coordinator(context, request.key, known);
+    let found = coordinator(context, request.key, kind);
     FindCoordinatorResponse {
         error_code: found.error_code,
         error_message: found.error_message,
@@ -28,7 +28,7 @@ pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: 
     }
 }
 
-fn coordinator(context: &Context, key: ByteString, known: bool) -> Coordinator {
+fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
     let refused = |key, error_code, message: &'static str| Coordinator {
         key,
         node_id: -1,
@@ -37,11 +37,15 @@ fn coordinator(context: &Context, key: ByteString, known: bool) -> Coordinator {
         error_message: Some(message.into()),
         ..Default::default()
     };
-    if !known {
+    if !matches!(kind, GROUP | TRANSACTION) {
         let message = "Only groups and transactions have a coordinator here";
         return refused(key, ErrorCode::INVALID_REQUEST, message);
     }
-    match context.state.groups.find(&context.state, &key) {
+    let found = match kind {
+        TRANSACTION => context.state.transactions.find(&context.state, &key),
+        _ => context.state.groups.find(&context.state, &key),
+    };
+    match found {
         Ok(node) => {
             let endpoint = node.endpoint();
             Coordinator {

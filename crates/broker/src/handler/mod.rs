@@ -1,14 +1,20 @@
 //! What the broker serves: one module per API, named as its spec file, and the table of all of them.
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod api_versions;
 mod context;
 mod create_topics;
 mod delete_groups;
+mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_producers;
+mod describe_transactions;
 mod each_once;
+mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod heartbeat;
@@ -17,6 +23,7 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod list_offsets;
+mod list_transactions;
 mod metadata;
 mod offset_commit;
 mod offset_delete;
@@ -26,6 +33,7 @@ mod produce;
 mod sync_group;
 #[cfg(test)]
 pub(crate) mod tests;
+mod txn_offset_commit;
 
 use std::pin::Pin;
 
@@ -154,10 +162,18 @@ apis! {
     API_VERSIONS 0-5 ApiVersionsRequest => api_versions;
     CREATE_TOPICS 0-7 CreateTopicsRequest => create_topics;
     DELETE_TOPICS 0-6 DeleteTopicsRequest => delete_topics;
+    DELETE_RECORDS 0-2 DeleteRecordsRequest => delete_records;
     INIT_PRODUCER_ID 0-5 InitProducerIdRequest => init_producer_id;
     OFFSET_FOR_LEADER_EPOCH 0-4 OffsetForLeaderEpochRequest => offset_for_leader_epoch;
+    ADD_PARTITIONS_TO_TXN 0-5 AddPartitionsToTxnRequest => add_partitions_to_txn;
+    ADD_OFFSETS_TO_TXN 0-4 AddOffsetsToTxnRequest => add_offsets_to_txn;
+    END_TXN 0-5 EndTxnRequest => end_txn;
+    TXN_OFFSET_COMMIT 0-5 TxnOffsetCommitRequest => txn_offset_commit;
     DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs;
     DELETE_GROUPS 0-2 DeleteGroupsRequest => delete_groups;
     OFFSET_DELETE 0-0 OffsetDeleteRequest => offset_delete;
     DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
+    DESCRIBE_PRODUCERS 0-0 DescribeProducersRequest => describe_producers;
+    DESCRIBE_TRANSACTIONS 0-0 DescribeTransactionsRequest => describe_transactions;
+    LIST_TRANSACTIONS 0-2 ListTransactionsRequest => list_transactions;
 }

@@ -8,7 +8,9 @@ use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::storage::incoming::{self, IncomingBatch, Rejected};
+use crate::storage::log::BatchKind;
 use crate::storage::producer_state::Appended;
+use crate::transaction::{self, Producer};
 
 impl Listed for TopicProduceData {
     type Partition = PartitionProduceData;
@@ -31,7 +33,7 @@ type Checked = Result<Vec<IncomingBatch>, Rejected>;
 
 pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost) -> Outcome<ProduceResponse> {
     let (state, version) = (&*context.state, context.version);
-    let acks = request.acks;
+    let (acks, transactional_id) = (request.acks, request.transactional_id);
     let now_ms = state.now_ms();
     let topics: Vec<_> = each_once(request.topic_data)
         .into_iter()
@@ -60,8 +62,12 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
         .into_iter()
         .map(|(data, topic, partitions)| {
             let partition = |(index, checked): (i32, Checked)| {
-                let node = context.node.id;
-                respond(index, checked.and_then(|batches| append(node, topic.as_deref(), index, batches, acks, now_ms)))
+                let append = |batches: Vec<IncomingBatch>| {
+                    let topic = topic.as_deref().ok_or_else(|| no_partition(index))?;
+                    admit_all(context, transactional_id.as_deref(), topic, index, &batches)?;
+                    append(context.node.id, topic, index, batches, acks, now_ms)
+                };
+                respond(index, checked.and_then(append))
             };
             TopicProduceResponse {
                 name: data.name,
@@ -106,15 +112,42 @@ fn no_partition(index: i32) -> Refusal {
     Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic has no partition {index}"))
 }
 
+/// From here on a partition joins the transaction with the first batch (KIP-890).
+const IMPLICIT: i16 = 12;
+
+/// Checks that transactional batches belong to an open transaction.
+fn admit_all(
+    context: &Context,
+    transactional_id: Option<&str>,
+    topic: &Topic,
+    index: i32,
+    batches: &[IncomingBatch],
+) -> Result<(), Refusal> {
+    let partition = topic.partition(index).ok_or_else(|| no_partition(index))?;
+    for batch in batches.iter().filter(|batch| batch.kind == BatchKind::Transactional) {
+        let Some(sequence) = batch.sequence else { continue };
+        let Some(id) = transactional_id else {
+            let message = "A transactional batch comes with a transactional id";
+            return Err(Refusal::new(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message));
+        };
+        if partition.with(|partition| partition.transactions.open_since(sequence.producer_id).is_some()) {
+            continue;
+        }
+        let producer = Producer { id: sequence.producer_id, epoch: sequence.epoch };
+        transaction::admit(&context.state, id, producer, (&topic.name, index), context.version >= IMPLICIT)
+            .map_err(|code| Refusal::new(code, "The partition is not part of an open transaction of the producer."))?;
+    }
+    Ok(())
+}
+
 fn append(
     node: i32,
-    topic: Option<&Topic>,
+    topic: &Topic,
     index: i32,
     batches: Vec<IncomingBatch>,
     acks: i16,
     now_ms: i64,
 ) -> Result<(Appended, i64), Rejected> {
-    let topic = topic.ok_or_else(|| no_partition(index))?;
     let partition = topic.partition(index).ok_or_else(|| no_partition(index))?;
     let (leadership, needed) = (partition.leadership(), topic.config().min_in_sync);
     if acks == -1 && leadership.leader == node && leadership.in_sync.len() < needed {

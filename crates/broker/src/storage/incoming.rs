@@ -162,11 +162,8 @@ fn check_header(batch: &Batch, version: i16, config: &TopicConfig) -> Result<(),
     if batch.is_control() {
         return Err(invalid("Clients may not write control records"));
     }
-    if batch.is_transactional() {
-        return Err(Refusal::new(
-            ErrorCode::INVALID_TXN_STATE,
-            "There is no transaction that the batch could be part of",
-        ));
+    if batch.is_transactional() && batch.producer_id() < 0 {
+        return Err(invalid("A transactional batch needs a producer id"));
     }
     if batch.producer_id() >= 0 && (batch.base_sequence() < 0 || batch.producer_epoch() < 0) {
         return Err(invalid("A batch with a producer id needs an epoch and a sequence number"));
@@ -309,7 +306,7 @@ mod tests {
         assert_eq!(with(&|bytes| bytes[26] = 2), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| (bytes[60], bytes[26]) = (3, 2)), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| bytes[22] = 0x20), ErrorCode::INVALID_RECORD);
-        assert_eq!(with(&|bytes| bytes[22] = 0x10), ErrorCode::INVALID_TXN_STATE);
+        assert_eq!(with(&|bytes| bytes[22] = 0x10), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| bytes[22] = 0x07), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
         assert_eq!(with(&|bytes| bytes[22] = 0x08), ErrorCode::INVALID_TIMESTAMP);
         assert_eq!(with(&|bytes| bytes[7] = 1), ErrorCode::INVALID_RECORD);

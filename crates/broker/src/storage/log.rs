@@ -153,6 +153,7 @@ impl Log {
     }
 
     /// Bytes of all batches that are there.
+    #[cfg(test)]
     pub(crate) fn size_in_bytes(&self) -> u64 {
         self.entries.front().map_or(0, |first| self.size - first.position)
     }

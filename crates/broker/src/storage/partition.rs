@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use milena_messages::ErrorCode;
-use milena_records::{BatchMut, Control, Record};
+use milena_records::{Batch, BatchMut, Control, ReadOptions, Record};
 use tokio::sync::Notify;
 
 use crate::refusal::Refusal;
@@ -168,10 +168,53 @@ impl Partition {
             inner.leadership.check_leader(node).map_err(not_leader)?;
             let appended = inner.put(batch, now_ms)?;
             inner.transactions.ended(producer_id, appended.base_offset, committed);
+            inner.producers.ended(producer_id, epoch);
             appended
         };
         self.wake();
         Ok(appended)
+    }
+
+    /// Removes what is at or after the offset. The leader goes on at the next epoch, and knows of producers and
+    /// transactions what the rest of the log says.
+    pub(crate) fn truncate(&self, offset: i64) {
+        {
+            let inner = &mut *lock(&self.inner);
+            inner.log.truncate_to(offset);
+            inner.leadership.epoch += 1;
+            inner.log.begin_epoch(inner.leadership.epoch);
+            inner.producers = Producers::default();
+            inner.transactions = Transactions::default();
+            for batch in inner.log.batches() {
+                let Some(sequence) = batch.sequence else { continue };
+                let id = sequence.producer_id;
+                match batch.kind {
+                    BatchKind::Control => {
+                        inner.transactions.ended(id, batch.base_offset, commits(batch));
+                        inner.producers.ended(id, sequence.epoch);
+                        continue;
+                    }
+                    BatchKind::Transactional => inner.transactions.wrote(id, batch.base_offset),
+                    BatchKind::Plain => {}
+                }
+                let appended = Appended { base_offset: batch.base_offset, log_append_time_ms: -1 };
+                inner.producers.appended(sequence, appended);
+            }
+        }
+        self.wake();
+    }
+
+    /// Makes this the first offset, at most the end of the log; gives the first offset then.
+    pub(crate) fn delete_before(&self, offset: i64) -> i64 {
+        let start = {
+            let inner = &mut *lock(&self.inner);
+            inner.log.delete_before(offset);
+            let start = inner.log.start_offset();
+            inner.transactions.deleted_before(start);
+            start
+        };
+        self.wake();
+        start
     }
 
     /// Looks at the log.
@@ -226,6 +269,14 @@ impl Partition {
             })
         });
     }
+}
+
+/// Whether a control batch commits.
+fn commits(batch: &LogBatch) -> bool {
+    let parsed = Batch::parse(batch.bytes.clone(), ReadOptions::default());
+    parsed.is_ok_and(|batch| {
+        batch.records().flatten().any(|record| matches!(Control::parse(&record), Ok(Control::Commit { .. })))
+    })
 }
 
 fn not_leader(code: ErrorCode) -> Refusal {

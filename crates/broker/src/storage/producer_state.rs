@@ -29,7 +29,7 @@ pub(crate) struct Appended {
 #[derive(Debug)]
 struct Producer {
     epoch: i16,
-    /// Oldest first; never empty.
+    /// Oldest first.
     batches: VecDeque<(i32, i32, Appended)>,
 }
 
@@ -80,6 +80,21 @@ impl Producers {
             producer.batches.pop_front();
         }
         producer.batches.push_back((batch.first, batch.last, appended));
+    }
+
+    /// A marker of this epoch ended the producer's transaction. A greater epoch than before fences the former ones.
+    pub(crate) fn ended(&mut self, producer_id: i64, epoch: i16) {
+        let fresh = || Producer { epoch, batches: VecDeque::new() };
+        let producer = self.0.entry(producer_id).or_insert_with(fresh);
+        if producer.epoch < epoch {
+            *producer = fresh();
+        }
+    }
+
+    /// All producers, with epoch and last sequence number.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (i64, i16, i32)> {
+        let last = |producer: &Producer| producer.batches.back().map_or(-1, |(_, last, _)| *last);
+        self.0.iter().map(move |(id, producer)| (*id, producer.epoch, last(producer)))
     }
 }
 

@@ -59,10 +59,6 @@ impl Transactions {
     pub(crate) fn deleted_before(&mut self, offset: i64) {
         self.aborted.retain(|one| one.last_offset >= offset);
     }
-
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,16 @@
 //! A cluster of several nodes, with milena's messages over plain sockets.
 
+use std::time::Duration;
+
 use milena_broker::{BrokerCluster, BrokerConfig, ClusterConfig};
+use milena_messages::join_group::request::JoinGroupRequestProtocol;
 use milena_messages::metadata::response::MetadataResponsePartition;
+use milena_messages::offset_for_leader_epoch::request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
-use milena_messages::{ErrorCode, MetadataRequest, MetadataResponse, ProduceRequest, ProduceResponse};
+use milena_messages::{
+    ErrorCode, HeartbeatRequest, JoinGroupRequest, MetadataRequest, MetadataResponse, OffsetForLeaderEpochRequest,
+    ProduceRequest, ProduceResponse,
+};
 use milena_records::{Codec, Record, encode};
 
 use super::client::Client;
@@ -70,4 +77,46 @@ async fn ports_and_ids_follow_the_first_ones() {
     assert_eq!(racks, [Some("a"), Some("b"), None]);
     assert!(cluster.start_node(12).await.is_err());
     assert!(cluster.kill_node(13).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_clock_moves_only_when_it_is_told_to() {
+    let broker = BrokerConfig { virtual_clock: Some(1_700_000_000_000), ..BrokerConfig::default() };
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, racks: Vec::new(), broker }).await.unwrap();
+    let mut client = Client::new(cluster.address(1).unwrap());
+    let request = JoinGroupRequest {
+        group_id: "g".into(),
+        session_timeout_ms: 10_000,
+        rebalance_timeout_ms: 10_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![JoinGroupRequestProtocol { name: "range".into(), ..Default::default() }],
+        ..Default::default()
+    };
+    let joined = client.call(&request, 3);
+    assert_eq!((joined.error_code, joined.generation_id), (ErrorCode::NONE, 1));
+    let mut beat = || {
+        let member_id = joined.member_id.clone();
+        let request = HeartbeatRequest { group_id: "g".into(), generation_id: 1, member_id, ..Default::default() };
+        client.call(&request, 4).error_code
+    };
+    cluster.advance(Duration::from_millis(9_999)).unwrap();
+    assert_eq!(beat(), ErrorCode::NONE);
+    cluster.advance(Duration::from_millis(10_000)).unwrap();
+    assert_eq!(beat(), ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_cut_off_diverges_from_what_a_client_read() {
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, ..ClusterConfig::default() }).await.unwrap();
+    cluster.create_topic("a", 1, 1).unwrap();
+    let mut client = Client::new(cluster.address(1).unwrap());
+    assert_eq!([produce(&mut client, -1).1, produce(&mut client, -1).1, produce(&mut client, -1).1], [0, 1, 2]);
+    cluster.truncate("a", 0, 1).unwrap();
+    let partition =
+        OffsetForLeaderPartition { partition: 0, current_leader_epoch: 1, leader_epoch: 0, ..Default::default() };
+    let topic = OffsetForLeaderTopic { topic: "a".into(), partitions: vec![partition], ..Default::default() };
+    let request = OffsetForLeaderEpochRequest { topics: vec![topic], ..Default::default() };
+    let end = client.call(&request, 4).topics.remove(0).partitions.remove(0);
+    assert_eq!((end.error_code, end.leader_epoch, end.end_offset), (ErrorCode::NONE, 0, 1));
+    assert_eq!(produce(&mut client, -1), (ErrorCode::NONE, 1));
 }

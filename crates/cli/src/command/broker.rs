@@ -17,7 +17,7 @@ All data is in memory and lost when the broker stops. Clients see a cluster of o
 /// Start a Kafka broker in memory, for tests
 ///
 /// Accepts connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce,
-/// fetch, manage topics and form consumer groups. Transactions are not supported yet.
+/// fetch, manage topics, form consumer groups and run transactions. Nothing is kept on disk.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Broker {

@@ -1,0 +1,103 @@
+use milena_messages::add_partitions_to_txn::request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
+use milena_messages::add_partitions_to_txn::response::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
+};
+use milena_messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ErrorCode};
+
+use super::Context;
+use crate::cluster::TopicRef;
+use crate::cost::Cost;
+use crate::transaction::Producer;
+
+/// From here on several transactions come at once, for brokers (KIP-890).
+const BATCHED: i16 = 4;
+/// From here on clients know that they can be fenced (KIP-588).
+const KNOWS_FENCED: i16 = 2;
+
+pub(super) fn handle(
+    context: &Context,
+    request: AddPartitionsToTxnRequest,
+    _cost: &mut Cost,
+) -> AddPartitionsToTxnResponse {
+    if context.version >= BATCHED {
+        let result = |transaction: &AddPartitionsToTxnTransaction| AddPartitionsToTxnResult {
+            transactional_id: transaction.transactional_id.clone(),
+            topic_results: add(context, transaction),
+            ..Default::default()
+        };
+        let results_by_transaction = request.transactions.iter().map(result).collect();
+        return AddPartitionsToTxnResponse { results_by_transaction, ..Default::default() };
+    }
+    let transaction = AddPartitionsToTxnTransaction {
+        transactional_id: request.v3_and_below_transactional_id,
+        producer_id: request.v3_and_below_producer_id,
+        producer_epoch: request.v3_and_below_producer_epoch,
+        topics: request.v3_and_below_topics,
+        ..Default::default()
+    };
+    let results_by_topic_v3_and_below = add(context, &transaction);
+    AddPartitionsToTxnResponse { results_by_topic_v3_and_below, ..Default::default() }
+}
+
+fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Vec<AddPartitionsToTxnTopicResult> {
+    let state = &context.state;
+    let is_known = |topic: &AddPartitionsToTxnTopic, partition: i32| {
+        state.topic(TopicRef::Name(&topic.name)).is_some_and(|topic| topic.partition(partition).is_some())
+    };
+    let all_known =
+        transaction.topics.iter().all(|topic| topic.partitions.iter().all(|partition| is_known(topic, *partition)));
+    if !all_known {
+        // One that is missing keeps out all of them.
+        return each(&transaction.topics, |topic, partition| {
+            if is_known(topic, partition) {
+                ErrorCode::OPERATION_NOT_ATTEMPTED
+            } else {
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            }
+        });
+    }
+    let id = &*transaction.transactional_id;
+    let producer = Producer { id: transaction.producer_id, epoch: transaction.producer_epoch };
+    let result = state.transactions.with(state, context.node.id, id, |machine, now_ms, effects| {
+        if id.is_empty() {
+            return Err(ErrorCode::INVALID_REQUEST);
+        }
+        let partitions = transaction
+            .topics
+            .iter()
+            .flat_map(|topic| topic.partitions.iter().map(|partition| (topic.name.to_string(), *partition)));
+        if transaction.verify_only {
+            return Ok(Some(each(&transaction.topics, |topic, partition| {
+                machine.verify(id, producer, &topic.name, partition).err().unwrap_or(ErrorCode::NONE)
+            })));
+        }
+        machine.add(id, producer, partitions, false, now_ms, effects).map(|()| None)
+    });
+    match result.and_then(|result| result) {
+        Ok(Some(verified)) => verified,
+        Ok(None) => each(&transaction.topics, |_, _| ErrorCode::NONE),
+        Err(ErrorCode::PRODUCER_FENCED) if context.version < KNOWS_FENCED => {
+            each(&transaction.topics, |_, _| ErrorCode::INVALID_PRODUCER_EPOCH)
+        }
+        Err(code) => each(&transaction.topics, |_, _| code),
+    }
+}
+
+fn each(
+    topics: &[AddPartitionsToTxnTopic],
+    code: impl Fn(&AddPartitionsToTxnTopic, i32) -> ErrorCode,
+) -> Vec<AddPartitionsToTxnTopicResult> {
+    let topic = |topic: &AddPartitionsToTxnTopic| {
+        let partition = |partition: &i32| AddPartitionsToTxnPartitionResult {
+            partition_index: *partition,
+            partition_error_code: code(topic, *partition),
+            ..Default::default()
+        };
+        AddPartitionsToTxnTopicResult {
+            name: topic.name.clone(),
+            results_by_partition: topic.partitions.iter().map(partition).collect(),
+            ..Default::default()
+        }
+    };
+    topics.iter().map(topic).collect()
+}

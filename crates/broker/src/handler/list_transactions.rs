@@ -1,0 +1,36 @@
+use milena_messages::list_transactions::response::TransactionState;
+use milena_messages::{ListTransactionsRequest, ListTransactionsResponse};
+
+use super::Context;
+use crate::cost::Cost;
+use crate::transaction::Status;
+
+pub(super) fn handle(
+    context: &Context,
+    request: ListTransactionsRequest,
+    _cost: &mut Cost,
+) -> ListTransactionsResponse {
+    let unknown_state_filters: Vec<_> =
+        request.state_filters.iter().filter(|name| Status::named(name).is_none()).cloned().collect();
+    let now_ms = context.state.now_ms();
+    let all = context.state.transactions.each(&context.state, context.node.id, |machine| {
+        let wanted = machine.all().filter(|(_, transaction)| {
+            let name = transaction.status.name();
+            let (states, ids) = (&request.state_filters, &request.producer_id_filters);
+            let lasts = now_ms - transaction.started_at;
+            let is_open = transaction.started_at >= 0;
+            (states.is_empty() || states.iter().any(|state| *state == name))
+                && (ids.is_empty() || ids.contains(&transaction.producer_id))
+                && (request.duration_filter < 0 || (is_open && lasts > request.duration_filter))
+        });
+        let listed = wanted.map(|(id, transaction)| TransactionState {
+            transactional_id: id.to_owned().into(),
+            producer_id: transaction.producer_id,
+            transaction_state: transaction.status.name().into(),
+            ..Default::default()
+        });
+        listed.collect::<Vec<_>>()
+    });
+    let transaction_states = all.into_iter().flatten().collect();
+    ListTransactionsResponse { unknown_state_filters, transaction_states, ..Default::default() }
+}
