@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Packs a small log folder with what Kafka's DumpLogSegments says of it, for the tests of crates/inspect.
+"""Packs a small log folder with what Kafka's DumpLogSegments says of it, for the tests of crates/storage and crates/inspect.
 
     pack.py --jars DIR --out FILE.tar.gz LOG_FOLDER PARTITION...
 
-DIR holds the jars of org.apache.kafka:kafka-tools. Room that the broker has set aside is cut to 4 KiB. `dump.txt` in the
+DIR holds the jars of org.apache.kafka:kafka-tools. Preallocated space is cut to 4 KiB. `dump.txt` in the
 archive is what the tool printed, file by file.
 """
 import argparse
