@@ -194,4 +194,17 @@ mod tests {
         assert_eq!(shown.len(), 1);
         assert!(compiled.contains(&shown[0]), "crates/milena/README.md is a doctest; the README has another program");
     }
+
+    #[test]
+    fn the_program_in_a_crates_readme_is_one_of_its_examples() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for name in ["wire", "schema", "messages", "records", "connection", "legacy", "storage", "inspect"] {
+            let folder = root.join("crates").join(name);
+            let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+            let program = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
+            let examples = fs::read_dir(folder.join("examples")).unwrap();
+            let mut texts = examples.filter_map(|entry| fs::read_to_string(entry.unwrap().path()).ok());
+            assert!(texts.any(|text| text.contains(program)), "{name}: no example has the program of its README");
+        }
+    }
 }

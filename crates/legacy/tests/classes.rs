@@ -1,7 +1,5 @@
 //! The table of classes names messages, versions and fields that exist.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use std::collections::HashSet;
 
 use milena_legacy::classes::Versioned;
