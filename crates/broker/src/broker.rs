@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::cluster::running::BrokerCluster;
 use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
+use crate::fault::Faults;
 use crate::net::received::ReceivedRequest;
 
 /// A running broker, a cluster of one node. It stops when it is dropped.
@@ -84,6 +86,45 @@ impl Broker {
     /// ```
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.cluster.requests()
+    }
+
+    /// Waits until this is true of a request that the broker received, and gives that request. Each request is passed once,
+    /// in the order of arrival: first those that [`requests`](Self::requests) has, then each new one. A function with state
+    /// can count. Requests that are not kept, because of the two limits, are not passed.
+    ///
+    /// ```
+    /// # use milena_broker::{Broker, BrokerConfig, BrokerError};
+    /// use std::time::Duration;
+    ///
+    /// use milena_messages::ApiKey;
+    ///
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let broker = Broker::start(BrokerConfig::default()).await?;
+    /// let commit = broker.wait_until(|request| request.api_key() == ApiKey::OFFSET_COMMIT, Duration::from_millis(1));
+    /// assert!(matches!(commit.await, Err(BrokerError::Timeout { seen: 0, .. })));
+    /// # Ok::<(), BrokerError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BrokerError::Timeout`] when there was no such request within the time.
+    pub async fn wait_until(
+        &self,
+        wanted: impl FnMut(&ReceivedRequest) -> bool,
+        within: Duration,
+    ) -> Result<ReceivedRequest, BrokerError> {
+        self.cluster.wait_until(wanted, within).await
+    }
+
+    /// The fault rules, to add and remove while clients work.
+    pub fn faults(&self) -> &Faults {
+        self.cluster.faults()
+    }
+
+    /// The cluster of this one node: topics and their records, leader epochs, the clock.
+    pub fn cluster(&self) -> &BrokerCluster {
+        &self.cluster
     }
 
     /// Stops the broker. It accepts no more connections; a request that waits for records is dropped, others get their

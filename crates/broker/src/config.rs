@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
+use milena_connection::fault::Rule;
 
 use crate::error::BrokerError;
 
@@ -64,6 +65,10 @@ pub struct BrokerConfig {
     /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
     /// it; waits of Fetch do not. Default: `None`, the clock of the system.
     pub virtual_clock: Option<i64>,
+    /// Fault rules in force from the start; [`Broker::faults`](crate::Broker::faults) adds more. Default: none.
+    pub faults: Vec<Rule>,
+    /// Start of the random numbers for faults with a probability, to repeat a run. Default: a new one for each run.
+    pub fault_seed: Option<u64>,
     /// How many of the last requests [`Broker::requests`](crate::Broker::requests) returns. Default: 10,000.
     pub requests_kept: usize,
     /// Most bytes of memory for those requests; the oldest are dropped first. Default: 16 MiB.
@@ -163,6 +168,8 @@ impl Default for BrokerConfig {
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
             virtual_clock: None,
+            faults: Vec::new(),
+            fault_seed: None,
             requests_kept: 10_000,
             request_bytes_kept: 16 << 20,
         }

@@ -30,6 +30,17 @@ pub enum BrokerError {
         /// Why not.
         reason: &'static str,
     },
+    /// A fault rule cannot be used.
+    #[error("{0}")]
+    Fault(String),
+    /// No request was as expected within the time.
+    #[error("no request was as expected within {waited:?}; {seen} were received")]
+    Timeout {
+        /// How long was waited.
+        waited: std::time::Duration,
+        /// How many requests were looked at.
+        seen: usize,
+    },
     /// The cluster refuses an operation, as it would refuse the request of a client.
     #[error("{code}: {message}")]
     Refused {

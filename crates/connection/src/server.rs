@@ -103,6 +103,11 @@ impl ServerConnection {
         self.frames.input()
     }
 
+    /// Bytes of the client that are not part of a request handed out yet.
+    pub fn buffered(&self) -> usize {
+        self.frames.buffered()
+    }
+
     /// Bytes for the client, in segments to write one after the other.
     pub fn take_output(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.output)

@@ -22,7 +22,7 @@
 //! | [`respond`], [`FaultedRequest`], [`Injection`] | the error response to a request |
 //! | [`Patch`] | an error put into the response that a broker gave |
 //! | [`Sessions`], [`Members`], [`Opening`] | which partitions a fetch session or share session has (KIP-227, KIP-932) |
-//! | [`level`], [`Level`], [`has_place`] | where a code stands |
+//! | [`level`], [`Level`], [`has_place`], [`without_place`] | where a code stands |
 //!
 //! No input or output, no clock: bytes in, bytes out.
 
@@ -35,5 +35,5 @@ mod value;
 
 pub use level::{Level, level};
 pub use patch::{Patch, Patched};
-pub use respond::{FaultedRequest, Injection, has_place, respond};
+pub use respond::{FaultedRequest, Injection, has_place, respond, without_place};
 pub use session::{Members, Opening, Sessions};

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_messages::{ApiKey, ErrorCode};
+use milena_messages::{ApiKey, ErrorCode, VersionRange};
 use milena_schema::{Entity, Field, MessageSpec, Spec, StructId, Type};
 use serde_json::{Value, json};
 
@@ -103,6 +103,16 @@ pub fn has_place(api: ApiKey, version: i16, code: ErrorCode) -> bool {
         }
         _ => has_code(response, StructId::ROOT, version),
     }
+}
+
+/// The first of these APIs that has no version in the range whose responses have a field for a code: a rule that injects
+/// the code there can do nothing. APIs that are not known here are left out.
+pub fn without_place(apis: &[ApiKey], versions: VersionRange, code: ErrorCode) -> Option<ApiKey> {
+    let has = |api: ApiKey| {
+        let mut wanted = api.versions().iter().filter(|version| versions.contains(*version)).peekable();
+        wanted.peek().is_none() || wanted.any(|version| has_place(api, version, code))
+    };
+    apis.iter().copied().find(|api| api.name().is_some() && !has(*api))
 }
 
 /// `FetchRequest` and its like.

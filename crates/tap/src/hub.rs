@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use milena_connection::fault::{Action, Faults, RequestInfo, Statistic};
+use milena_connection::fault::{Action, Faults, Random, RequestInfo, Statistic};
 use milena_fault::Sessions;
 use milena_messages::ApiKey;
 use milena_transport::{Address, DialError, Stream, dial, first_of};
@@ -45,21 +45,13 @@ pub(crate) struct Hub {
 #[derive(Debug)]
 struct Injector {
     faults: Faults,
-    /// The state of a SplitMix64 generator.
-    random: u64,
+    random: Random,
 }
 
 impl Injector {
     fn decide(&mut self, request: &RequestInfo<'_>) -> Option<Action> {
         let Self { faults, random } = self;
-        let mut next = || {
-            *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = *random;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        };
-        faults.decide(request, &mut next).map(|decision| decision.action)
+        faults.decide(request, &mut || random.next_u64()).map(|decision| decision.action)
     }
 }
 
@@ -123,7 +115,7 @@ impl Hub {
         let max_connections = config.max_connections.unwrap_or_else(limit::connections);
         let hub = Arc::new(Self {
             caps: config.caps.iter().cloned().collect(),
-            faults: (!faults.is_empty()).then(|| Mutex::new(Injector { faults, random: seed })),
+            faults: (!faults.is_empty()).then(|| Mutex::new(Injector { faults, random: Random::seeded(seed) })),
             sessions: watches_sessions.then(Mutex::default),
             placeless: Mutex::default(),
             queue,

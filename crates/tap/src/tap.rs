@@ -2,8 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use milena_connection::fault::{Action, Rule, Statistic};
-use milena_fault::has_place;
-use milena_messages::ApiKey;
+use milena_fault::without_place;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::TapConfig;
@@ -125,11 +124,7 @@ impl Drop for Tap {
 /// Refuses a rule for an error that has no place in any response that the rule is about.
 fn check(rule: &Rule) -> Result<(), TapError> {
     let Action::Error(code) = rule.action() else { return Ok(()) };
-    let has_place = |api: ApiKey| {
-        let mut versions = api.versions().iter().filter(|version| rule.versions().contains(*version)).peekable();
-        versions.peek().is_none() || versions.any(|version| has_place(api, version, code))
-    };
-    match rule.apis().iter().find(|api| api.name().is_some() && !has_place(**api)) {
+    match without_place(rule.apis(), rule.versions(), code) {
         None => Ok(()),
         Some(api) => Err(TapError::Fault {
             rule: rule.to_string(),

@@ -20,6 +20,7 @@ use crate::cluster::topics::Topics;
 pub(crate) use crate::cluster::topics::{Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
+use crate::fault::Faults;
 use crate::group::{GroupMachine, GroupSettings};
 use crate::handler::SERVED;
 use crate::net::received::Received;
@@ -46,6 +47,7 @@ pub(crate) struct State {
     pub(crate) config: BrokerConfig,
     pub(crate) cluster_id: ByteString,
     pub(crate) clock: Clock,
+    pub(crate) faults: Faults,
     /// The APIs with the versions that are served.
     pub(crate) served: Vec<(ApiKey, VersionRange)>,
     /// The requests received last.
@@ -64,7 +66,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: BrokerConfig, clock: Clock) -> Self {
+    pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: Faults) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
         Self {
             received: Received::new(config.requests_kept, config.request_bytes_kept),
@@ -73,6 +75,7 @@ impl State {
             config,
             cluster_id: cluster_id.into(),
             clock,
+            faults,
             served: SERVED.to_vec(),
             nodes: RwLock::default(),
             controller: AtomicI32::new(NO_LEADER),

@@ -13,6 +13,7 @@ use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, TopicRef};
 use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
+use crate::fault::Faults;
 use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
 use crate::storage::leadership::NO_LEADER;
@@ -73,7 +74,8 @@ impl BrokerCluster {
             Some(now_ms) => Clock::Virtual(Arc::new(VirtualClock::new(now_ms))),
             None => Clock::System,
         };
-        let state = Arc::new(State::new(config.broker.clone(), clock));
+        let faults = Faults::new(&config.broker.faults, config.broker.fault_seed)?;
+        let state = Arc::new(State::new(config.broker.clone(), clock, faults));
         let nodes = config.nodes;
         let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
         for _ in 0..nodes {
@@ -248,6 +250,25 @@ impl BrokerCluster {
     /// The last requests that the nodes received, oldest first. See [`Broker::requests`](crate::Broker::requests).
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.state.received.all()
+    }
+
+    /// Waits until this is true of a request that the nodes received, and gives that request. Each request is passed once,
+    /// in the order of arrival: first those that [`requests`](Self::requests) has, then each new one. See
+    /// [`Broker::wait_until`](crate::Broker::wait_until).
+    ///
+    /// # Errors
+    /// [`BrokerError::Timeout`] when there was no such request within the time.
+    pub async fn wait_until(
+        &self,
+        wanted: impl FnMut(&ReceivedRequest) -> bool,
+        within: Duration,
+    ) -> Result<ReceivedRequest, BrokerError> {
+        self.state.received.wait_until(wanted, within).await
+    }
+
+    /// The fault rules, to add and remove while clients work.
+    pub fn faults(&self) -> &Faults {
+        &self.state.faults
     }
 
     /// Stops all nodes. They accept no more connections; a request that waits for records is dropped, others get their

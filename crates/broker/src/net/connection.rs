@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use milena_connection::fault::Action;
 use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_transport::Segments;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cluster::State;
 use crate::cluster::node::Node;
 use crate::handler::{Client, Context, Outcome};
+use crate::net::arrivals::Arrivals;
+use crate::net::fault::{self, Fault, Hold, Refused};
 use crate::net::work::{self, Failed};
 
 /// How long a client may read nothing while there are too many unsent responses.
@@ -38,6 +41,8 @@ enum Ended {
     Io(#[from] io::Error),
     #[error("{0}")]
     Closed(String),
+    #[error("cut by a fault rule")]
+    Cut,
     #[error("no request for {0:?}")]
     Idle(Duration),
     #[error("the client read nothing for {0:?}")]
@@ -57,8 +62,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
     let client = Arc::new(Client { peer });
-    match (Connection { socket, client, machine, state, node, stop, spoke }).run().await {
+    let arrivals = Arrivals::default();
+    match (Connection { socket, client, machine, arrivals, state, node, stop, spoke }).run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),
+        Err(Ended::Cut) => tracing::debug!(%peer, "connection cut by a fault rule"),
         Err(Ended::Io(error)) => tracing::debug!(%peer, %error, "connection lost"),
         Err(error) => tracing::warn!(%peer, %error, "connection closed"),
     }
@@ -68,6 +75,7 @@ struct Connection<S> {
     socket: S,
     client: Arc<Client>,
     machine: ServerConnection,
+    arrivals: Arrivals,
     state: Arc<State>,
     node: Arc<Node>,
     stop: watch::Receiver<bool>,
@@ -81,7 +89,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             while let Some(request) = self.next_request().await? {
                 self.spoke.store(true, Ordering::Relaxed);
                 self.state.received.push(self.client.peer, self.node.id, &request);
-                if !self.respond(&request).await? {
+                let arrived = self.arrivals.of_last_request(self.machine.buffered());
+                let goes_on = match self.state.faults.decide(&request) {
+                    None => self.respond(&request, Fault::None).await?,
+                    Some(action) => self.fail(&request, arrived, action).await?,
+                };
+                if !goes_on {
                     return Ok(());
                 }
             }
@@ -90,9 +103,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 () = stopped(&mut self.stop) => return Ok(()),
                 read = timeout(idle, self.socket.read_buf(self.machine.input())) => read,
             };
-            if read.map_err(|_| Ended::Idle(idle))?? == 0 {
+            let count = read.map_err(|_| Ended::Idle(idle))??;
+            if count == 0 {
                 return Ok(());
             }
+            self.arrivals.add(count);
         }
     }
 
@@ -104,11 +119,56 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(next?)
     }
 
-    /// Handles a request and sends the response. False when the client has gone or the broker stops.
-    async fn respond(&mut self, request: &IncomingRequest) -> Result<bool, Ended> {
+    /// Does what a fault rule says. False when the client has gone or the broker stops.
+    async fn fail(&mut self, request: &IncomingRequest, arrived: Instant, action: Action) -> Result<bool, Ended> {
+        tracing::debug!(peer = %self.client.peer, api = %request.api_key, %action, "fault");
+        match action {
+            Action::Drop => {
+                self.machine.respond_nothing(request)?;
+                self.flush().await?;
+                Ok(true)
+            }
+            Action::Cut { after: None } => Err(Ended::Cut),
+            Action::Cut { after: Some(bytes) } => {
+                self.respond(request, Fault::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX))).await
+            }
+            Action::Delay(time) => self.respond(request, Fault::Until(arrived.checked_add(time))).await,
+            Action::Error(code) => match fault::refuse(request, code)? {
+                Refused::Response(frame) => {
+                    self.machine.respond_raw(request, frame)?;
+                    self.flush().await?;
+                    Ok(true)
+                }
+                Refused::Close => Err(Ended::Cut),
+                Refused::Patch(request, patch) => self.respond(&request, Fault::Patch(patch)).await,
+                Refused::NoPlace => {
+                    let (api, version) = (request.api_key, request.api_version);
+                    tracing::warn!(%api, version, %code, "the response has no field for the code of a fault");
+                    self.respond(request, Fault::None).await
+                }
+            },
+            action => {
+                tracing::warn!(%action, "a fault that this broker does not know");
+                self.respond(request, Fault::None).await
+            }
+        }
+    }
+
+    /// Handles a request and sends the response, as a fault changes it. False when the client has gone or the broker
+    /// stops.
+    async fn respond(&mut self, request: &IncomingRequest, fault: Fault) -> Result<bool, Ended> {
         tracing::trace!(api = %request.api_key, version = request.api_version, size = request.frame_size(), "request");
         let context = Context::new(&self.state, &self.node, &self.client, request);
-        let mut work = std::pin::pin!(work::process(&context, request));
+        let hold = fault.hold();
+        let mut work = std::pin::pin!(async {
+            let outcome = work::process(&context, request).await;
+            match hold {
+                Hold::Until(until) if matches!(outcome, Ok(Outcome::Response(_))) => sleep_until(until).await,
+                Hold::Forever if matches!(outcome, Ok(Outcome::Response(_))) => std::future::pending().await,
+                _ => {}
+            }
+            outcome
+        });
         let mut ahead = 0;
         let outcome = loop {
             tokio::select! {
@@ -117,17 +177,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 () = stopped(&mut self.stop) => return Ok(false),
                 read = self.socket.read_buf(self.machine.input()), if ahead < READ_AHEAD => match read? {
                     0 => return Ok(false),
-                    count => ahead += count,
+                    count => {
+                        ahead += count;
+                        self.arrivals.add(count);
+                    }
                 },
             }
         };
+        let cut = matches!(fault, Fault::CutAfter(_));
         match outcome {
-            Outcome::Response(frame) => self.machine.respond_raw(request, frame)?,
+            Outcome::Response(frame) => self.machine.respond_raw(request, fault.change(frame))?,
             // A request that waited has its outcome.
             Outcome::Nothing | Outcome::Later(_) => self.machine.respond_nothing(request)?,
             Outcome::Close(why) => return Err(Ended::Closed(why)),
         }
         self.flush().await?;
+        if cut {
+            self.socket.shutdown().await?;
+            return Err(Ended::Cut);
+        }
         Ok(true)
     }
 

@@ -3,10 +3,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use milena_connection::{ConnectionError, IncomingRequest};
 use milena_messages::{ApiKey, Request};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::error::BrokerError;
 
 /// What a kept request takes besides its bytes, about.
 const OVERHEAD: usize = 200;
@@ -83,6 +88,8 @@ pub(crate) struct Received {
     max_count: usize,
     max_bytes: usize,
     list: Mutex<List>,
+    /// A request was added.
+    news: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +101,7 @@ struct List {
 
 impl Received {
     pub(crate) fn new(max_count: usize, max_bytes: usize) -> Self {
-        Self { max_count, max_bytes, list: Mutex::default() }
+        Self { max_count, max_bytes, list: Mutex::default(), news: Notify::new() }
     }
 
     /// Keeps a request, and drops the oldest ones for it. One that is too large on its own leaves only a gap.
@@ -118,6 +125,45 @@ impl Received {
             let Some(oldest) = list.requests.pop_front() else { break };
             list.bytes -= oldest.memory();
         }
+        drop(list);
+        self.news.notify_waiters();
+    }
+
+    /// The first request for which this is true, of those that are kept and those that come within the time. Each one is
+    /// passed once, in order.
+    ///
+    /// # Errors
+    /// There was none within the time.
+    pub(crate) async fn wait_until(
+        &self,
+        mut wanted: impl FnMut(&ReceivedRequest) -> bool,
+        within: Duration,
+    ) -> Result<ReceivedRequest, BrokerError> {
+        let mut seen = 0;
+        let found = async {
+            let mut next = 0;
+            loop {
+                let mut news = std::pin::pin!(self.news.notified());
+                // From here on no request is missed.
+                news.as_mut().enable();
+                for request in self.since(next) {
+                    next = request.number + 1;
+                    seen += 1;
+                    if wanted(&request) {
+                        return request;
+                    }
+                }
+                news.await;
+            }
+        };
+        timeout(within, found).await.map_err(|_| BrokerError::Timeout { waited: within, seen })
+    }
+
+    /// Those that are kept, from this number on.
+    fn since(&self, number: u64) -> Vec<ReceivedRequest> {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = list.requests.partition_point(|request| request.number < number);
+        list.requests.range(first..).cloned().collect()
     }
 
     /// All that are kept, oldest first.

@@ -63,4 +63,4 @@ mod tests;
 
 pub use parse::FaultError;
 pub use pattern::{Pattern, PatternError, split_unquoted};
-pub use rule::{Action, Decision, Faults, RequestInfo, Rule, Statistic};
+pub use rule::{Action, Decision, Faults, Random, RequestInfo, Rule, Statistic};

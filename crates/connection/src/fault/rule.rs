@@ -156,6 +156,16 @@ impl Faults {
         decision
     }
 
+    /// Adds a rule after the others. It counts the requests from now on.
+    pub fn push(&mut self, rule: Rule) {
+        self.rules.push(Statistic { rule, matched: 0, fired: 0 });
+    }
+
+    /// Takes a rule out, with its counts; later rules move up by one. `None` when there is none at this position.
+    pub fn remove(&mut self, position: usize) -> Option<Statistic> {
+        (position < self.rules.len()).then(|| self.rules.remove(position))
+    }
+
     /// The rules, in their order, with their counts.
     pub fn statistics(&self) -> impl Iterator<Item = &Statistic> {
         self.rules.iter()
@@ -165,5 +175,25 @@ impl Faults {
 impl FromIterator<Rule> for Faults {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
         Self { rules: rules.into_iter().map(|rule| Statistic { rule, matched: 0, fired: 0 }).collect() }
+    }
+}
+
+/// Random numbers for rules with a probability: the same seed gives the same numbers (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The numbers of this seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number, evenly distributed over all of them.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
     }
 }

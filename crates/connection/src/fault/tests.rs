@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use milena_messages::{ApiKey, ErrorCode};
 
-use super::{Action, Faults, Pattern, RequestInfo, Rule, split_unquoted};
+use super::{Action, Faults, Pattern, Random, RequestInfo, Rule, split_unquoted};
 
 fn faults(rules: &[&str]) -> Faults {
     rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect()
@@ -158,6 +158,25 @@ fn a_rule_that_another_forestalls_has_matched_and_not_fired() {
     }
     let counts: Vec<_> = faults.statistics().map(|rule| (rule.matched, rule.fired)).collect();
     assert_eq!(counts, [(3, 2), (3, 1), (0, 0)]);
+}
+
+#[test]
+fn rules_come_and_go_and_the_others_count_on() {
+    let mut faults = faults(&["produce: drop", "fetch@2: drop"]);
+    assert_eq!(decide(&mut faults, ApiKey::FETCH, 0, None), None);
+    assert_eq!(faults.remove(0).map(|gone| (gone.matched, gone.fired)), Some((0, 0)));
+    faults.push("fetch: cut".parse().unwrap());
+    assert_eq!(decide(&mut faults, ApiKey::FETCH, 0, None), Some(Action::Drop));
+    assert_eq!(faults.remove(0).map(|gone| (gone.matched, gone.fired)), Some((2, 1)));
+    assert_eq!(decide(&mut faults, ApiKey::FETCH, 0, None), Some(Action::Cut { after: None }));
+    assert!(faults.remove(1).is_none());
+}
+
+/// The first numbers of SplitMix64 for the seed 1234567, as its author's C program prints them.
+#[test]
+fn random_numbers_are_those_of_splitmix64() {
+    let mut random = Random::seeded(1_234_567);
+    assert_eq!([random.next_u64(), random.next_u64()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
 }
 
 /// The first block of text in a page.

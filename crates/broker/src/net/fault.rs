@@ -1,0 +1,128 @@
+//! What fault rules do to one request and its response.
+
+use bytes::{Bytes, BytesMut};
+use milena_connection::{ConnectionError, IncomingRequest};
+use milena_fault::{FaultedRequest, Injection, Patch, Patched, respond};
+use milena_messages::{ApiKey, ErrorCode, ProduceRequest};
+use tokio::time::Instant;
+
+use crate::handler::Frame;
+
+/// What happens to the response of a request that is handled.
+pub(super) enum Fault {
+    None,
+    /// It is held back until then; `None` is for ever.
+    Until(Option<Instant>),
+    /// Only so many bytes of it are sent.
+    CutAfter(usize),
+    /// An error is put into it.
+    Patch(Patch),
+}
+
+/// Whether a response is held back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Hold {
+    No,
+    Until(Instant),
+    Forever,
+}
+
+impl Fault {
+    pub(super) fn hold(&self) -> Hold {
+        match self {
+            Self::Until(Some(until)) => Hold::Until(*until),
+            Self::Until(None) => Hold::Forever,
+            _ => Hold::No,
+        }
+    }
+
+    /// The response as it is sent.
+    pub(super) fn change(self, frame: Frame) -> Frame {
+        match self {
+            Self::None | Self::Until(_) => frame,
+            Self::CutAfter(bytes) => first_bytes(frame, bytes),
+            Self::Patch(patch) => {
+                let mut whole = BytesMut::with_capacity(frame.iter().map(Bytes::len).sum());
+                frame.iter().for_each(|segment| whole.extend_from_slice(segment));
+                // The size in front is made anew.
+                match patch.apply(&whole.freeze().slice(4..)) {
+                    Patched::Changed(changed) => with_size(changed),
+                    Patched::Unchanged => frame,
+                }
+            }
+        }
+    }
+}
+
+/// How a request fails.
+pub(super) enum Refused {
+    /// By this response; it is not handled.
+    Response(Frame),
+    /// By the end of its connection: it wants no response.
+    Close,
+    /// It is handled, in this form, and the error is put into its response.
+    Patch(IncomingRequest, Patch),
+    /// Its version has no field for the code.
+    NoPlace,
+}
+
+/// Makes a request fail with a code.
+///
+/// # Errors
+/// A Produce request cannot be read.
+pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode) -> Result<Refused, ConnectionError> {
+    let faulted = FaultedRequest {
+        api: request.api_key,
+        version: request.api_version,
+        correlation_id: request.correlation_id,
+        body: request.body.clone(),
+    };
+    Ok(match respond(&faulted, code, None) {
+        Injection::Response(_) if wants_none(request)? => Refused::Close,
+        Injection::Response(frame) => Refused::Response(with_size(frame)),
+        Injection::Patch(patch) => {
+            let mut handled = request.clone();
+            if let Some(body) = patch.request_body() {
+                handled.body = body.clone();
+            }
+            Refused::Patch(handled, patch)
+        }
+        Injection::NoPlace => Refused::NoPlace,
+    })
+}
+
+/// Whether it is a Produce request with acks=0.
+fn wants_none(request: &IncomingRequest) -> Result<bool, ConnectionError> {
+    Ok(request.api_key == ApiKey::PRODUCE && request.decode::<ProduceRequest>()?.acks == 0)
+}
+
+fn with_size(frame: Bytes) -> Frame {
+    let size = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+    vec![Bytes::copy_from_slice(&size.to_be_bytes()), frame]
+}
+
+fn first_bytes(frame: Frame, mut bytes: usize) -> Frame {
+    let mut first = Frame::new();
+    for mut segment in frame {
+        segment.truncate(bytes);
+        bytes -= segment.len();
+        if !segment.is_empty() {
+            first.push(segment);
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_may_end_within_a_segment_and_after_the_last_one() {
+        let frame = || vec![Bytes::from_static(b"abc"), Bytes::from_static(b"de")];
+        assert_eq!(first_bytes(frame(), 4), ["abc", "d"]);
+        assert_eq!(first_bytes(frame(), 3), ["abc"]);
+        assert!(first_bytes(frame(), 0).is_empty());
+        assert_eq!(first_bytes(frame(), usize::MAX), ["abc", "de"]);
+    }
+}
