@@ -1,7 +1,10 @@
 //! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
 
 pub(crate) mod node;
+pub(crate) mod resource_config;
 pub(crate) mod running;
+pub(crate) mod setting;
+pub(crate) mod stored_config;
 pub(crate) mod topic_config;
 pub(crate) mod topic_name;
 pub(crate) mod topics;
@@ -9,12 +12,13 @@ pub(crate) mod topics;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use milena_messages::{ApiKey, ByteString, ErrorCode, Uuid, VersionRange};
 
 use crate::clock::Clock;
 use crate::cluster::node::Node;
+use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
 use crate::cluster::topic_config::TopicConfig;
 use crate::cluster::topics::Topics;
 pub(crate) use crate::cluster::topics::{Topic, TopicRef};
@@ -58,6 +62,7 @@ pub(crate) struct State {
     nodes: RwLock<BTreeMap<i32, Arc<Node>>>,
     controller: AtomicI32,
     topics: RwLock<Topics>,
+    stored_configs: Mutex<StoredConfigs>,
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     next_producer_id: AtomicI64,
@@ -80,6 +85,7 @@ impl State {
             nodes: RwLock::default(),
             controller: AtomicI32::new(NO_LEADER),
             topics: RwLock::default(),
+            stored_configs: Mutex::default(),
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
             transactions: Arc::new(Coordinator::new("__transaction_state")),
             next_producer_id: AtomicI64::new(0),
@@ -192,7 +198,49 @@ impl State {
         &self,
         pairs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
     ) -> Result<TopicConfig, Refusal> {
-        TopicConfig::new(pairs, self.config.max_message_bytes)
+        TopicConfig::with_defaults(pairs, &self.broker_defaults())
+    }
+
+    /// The settings that clients stored for others than topics.
+    pub(crate) fn stored_configs(&self) -> MutexGuard<'_, StoredConfigs> {
+        self.stored_configs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The settings of all brokers that topics fall back on.
+    fn broker_defaults(&self) -> Values {
+        let mut defaults = Values::from([("message.max.bytes".to_owned(), self.config.max_message_bytes.to_string())]);
+        let stored = self.stored_configs();
+        let set = stored.brokers.get(ALL_BROKERS).into_iter().flatten();
+        defaults.extend(set.map(|(name, value)| (name.clone(), value.clone())));
+        defaults
+    }
+
+    /// Changes the settings of a topic; with `validate_only` only checks whether they could be changed.
+    ///
+    /// # Errors
+    /// There is no such topic; `change` refuses, or gives settings that topics do not take.
+    pub(crate) fn alter_topic(
+        &self,
+        name: &str,
+        validate_only: bool,
+        change: impl FnOnce(&Values) -> Result<Values, Refusal>,
+    ) -> Result<(), Refusal> {
+        let unknown =
+            || Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic '{name}' does not exist."));
+        let topic = self.topic(TopicRef::Name(name)).ok_or_else(unknown)?;
+        let defaults = self.broker_defaults();
+        topic.alter_config(validate_only, |config| {
+            let set = change(config.all_own())?;
+            TopicConfig::with_defaults(set.iter().map(|(name, value)| (&**name, Some(&**value))), &defaults)
+        })
+    }
+
+    /// Applies what brokers have in common to all topics again.
+    pub(crate) fn broker_defaults_changed(&self) {
+        for topic in self.topics() {
+            // What a topic has set itself may conflict with the new default: the topic keeps what was in force.
+            let _ = self.alter_topic(&topic.name, false, |set| Ok(set.clone()));
+        }
     }
 
     /// Places replicas of so many partitions on the nodes that are up, in turn.

@@ -4,112 +4,62 @@ use std::collections::BTreeMap;
 
 use milena_messages::ErrorCode;
 
+use crate::cluster::setting::{Kind, Setting, settings};
 use crate::refusal::Refusal;
 
-/// What values a setting takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Bool,
-    /// At least that.
-    Int(i64),
-    /// At least that.
-    Long(i64),
-    /// From 0 to 1.
-    Ratio,
-    OneOf(&'static [&'static str]),
-    /// Any number of them, with commas between.
-    ListOf(&'static [&'static str]),
-    Text,
-}
-
-impl Kind {
-    /// The number of DescribeConfigs.
-    pub(crate) fn config_type(self) -> i8 {
-        match self {
-            Self::Bool => 1,
-            Self::OneOf(_) | Self::Text => 2,
-            Self::Int(_) => 3,
-            Self::Long(_) => 5,
-            Self::Ratio => 6,
-            Self::ListOf(_) => 7,
-        }
-    }
-
-    fn takes(self, value: &str) -> bool {
-        match self {
-            Self::Bool => value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false"),
-            Self::Int(min) => value.parse::<i32>().is_ok_and(|value| i64::from(value) >= min),
-            Self::Long(min) => value.parse::<i64>().is_ok_and(|value| value >= min),
-            Self::Ratio => value.parse::<f64>().is_ok_and(|value| (0.0..=1.0).contains(&value)),
-            Self::OneOf(names) => names.contains(&value),
-            Self::ListOf(names) => value.split(',').all(|part| names.contains(&part.trim())),
-            Self::Text => true,
-        }
-    }
-}
-
-/// One setting of topics.
-pub(crate) struct Setting {
-    pub(crate) name: &'static str,
-    pub(crate) default: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) about: &'static str,
-}
-
-pub(crate) const MAX_MESSAGE_BYTES: &str = "max.message.bytes";
+const MAX_MESSAGE_BYTES: &str = "max.message.bytes";
 const TIMESTAMP_TYPE: &str = "message.timestamp.type";
 const TIMESTAMP_AFTER: &str = "message.timestamp.after.max.ms";
 const TIMESTAMP_BEFORE: &str = "message.timestamp.before.max.ms";
 const CLEANUP_POLICY: &str = "cleanup.policy";
 
-const NEVER: &str = "9223372036854775807";
+const MIN_IN_SYNC: &str = "min.insync.replicas";
+const MIN_COMPACTION_LAG: &str = "min.compaction.lag.ms";
+const MAX_COMPACTION_LAG: &str = "max.compaction.lag.ms";
+const REMOTE_STORAGE: &str = "remote.storage.enable";
 
-macro_rules! settings {
-    ($($name:expr, $default:expr, $kind:expr, $about:expr;)*) => {
-        &[$(Setting { name: $name, default: $default, kind: $kind, about: $about }),*]
-    };
-}
+const INT_MAX: i64 = i32::MAX as i64;
 
-/// All of them, by name. The defaults are those of Kafka 4.
+/// All of them, by name, with the defaults of Kafka 4.4.
 pub(crate) const SETTINGS: &[Setting] = settings! {
-    CLEANUP_POLICY, "delete", Kind::ListOf(&["delete", "compact"]), "Whether old records are deleted or compacted; kept as a note here.";
-    "compression.type", "producer", Kind::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]), "How the broker compresses; here always as the producer did.";
-    "delete.retention.ms", "86400000", Kind::Long(0), "How long tombstones stay; kept as a note here.";
-    "file.delete.delay.ms", "60000", Kind::Long(0), "No files here: kept as a note.";
-    "flush.messages", NEVER, Kind::Long(1), "No files here: kept as a note.";
-    "flush.ms", NEVER, Kind::Long(0), "No files here: kept as a note.";
-    "index.interval.bytes", "4096", Kind::Int(0), "No files here: kept as a note.";
-    "max.compaction.lag.ms", NEVER, Kind::Long(1), "Kept as a note here.";
-    MAX_MESSAGE_BYTES, "1048588", Kind::Int(0), "Largest record batch in bytes, its header included.";
-    TIMESTAMP_AFTER, "3600000", Kind::Long(0), "How far a timestamp of a producer may be ahead of the broker, in milliseconds.";
-    TIMESTAMP_BEFORE, NEVER, Kind::Long(0), "How old a timestamp of a producer may be by the clock of the broker, in milliseconds.";
-    TIMESTAMP_TYPE, "CreateTime", Kind::OneOf(&["CreateTime", "LogAppendTime"]), "Whose clock gives the timestamps: the producer's or the broker's.";
-    "min.cleanable.dirty.ratio", "0.5", Kind::Ratio, "Kept as a note here.";
-    "min.compaction.lag.ms", "0", Kind::Long(0), "Kept as a note here.";
-    "min.insync.replicas", "1", Kind::Int(1), "Replicas that acks=all waits for; there is one.";
-    "preallocate", "false", Kind::Bool, "No files here: kept as a note.";
-    "retention.bytes", "-1", Kind::Long(-1), "How much is kept per partition; kept as a note here, as nothing is dropped.";
-    "retention.ms", "604800000", Kind::Long(-1), "How long records are kept; kept as a note here, as nothing is dropped.";
-    "segment.bytes", "1073741824", Kind::Int(14), "No files here: kept as a note.";
-    "segment.index.bytes", "10485760", Kind::Int(4), "No files here: kept as a note.";
-    "segment.jitter.ms", "0", Kind::Long(0), "No files here: kept as a note.";
-    "segment.ms", "604800000", Kind::Long(1), "No files here: kept as a note.";
-    "unclean.leader.election.enable", "false", Kind::Bool, "One node elects nobody: kept as a note.";
+    CLEANUP_POLICY, "delete", Kind::ListOf(&["compact", "delete"]), "log.cleanup.policy", "Whether old records are deleted or compacted. Neither is done here.";
+    "compression.gzip.level", "-1", Kind::GzipLevel, "compression.gzip.level", "Stored only: batches stay as the producer wrote them.";
+    "compression.lz4.level", "9", Kind::Int(1, 17), "compression.lz4.level", "Stored only: batches stay as the producer wrote them.";
+    "compression.type", "producer", Kind::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]), "compression.type", "Stored only: batches stay as the producer wrote them.";
+    "compression.zstd.level", "3", Kind::Int(-131_072, 22), "compression.zstd.level", "Stored only: batches stay as the producer wrote them.";
+    "delete.retention.ms", "86400000", Kind::Long(0), "log.cleaner.delete.retention.ms", "How long tombstones stay. Stored only.";
+    "errors.deadletterqueue.group.enable", "false", Kind::Bool, -, "Whether share groups write here what nobody could process. Stored only.";
+    "file.delete.delay.ms", "60000", Kind::Long(0), "log.segment.delete.delay.ms", "Stored only: there are no files.";
+    "flush.messages", "9223372036854775807", Kind::Long(1), "log.flush.interval.messages", "Stored only: there are no files.";
+    "flush.ms", "9223372036854775807", Kind::Long(0), -, "Stored only: there are no files.";
+    "follower.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
+    "index.interval.bytes", "4096", Kind::Int(0, INT_MAX), "log.index.interval.bytes", "Stored only: there are no files.";
+    "leader.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
+    "local.retention.bytes", "-2", Kind::Long(-2), "log.local.retention.bytes", "Stored only: there is no remote storage.";
+    "local.retention.ms", "-2", Kind::Long(-2), "log.local.retention.ms", "Stored only: there is no remote storage.";
+    MAX_COMPACTION_LAG, "9223372036854775807", Kind::Long(1), "log.cleaner.max.compaction.lag.ms", "Stored only: nothing is compacted.";
+    "max.decompressed.message.bytes", "2147483639", Kind::Int(1, INT_MAX), "max.decompressed.message.bytes", "Stored only: the limit of the broker holds.";
+    MAX_MESSAGE_BYTES, "1048588", Kind::Int(0, INT_MAX), "message.max.bytes", "Largest record batch in bytes, its header included.";
+    TIMESTAMP_AFTER, "3600000", Kind::Long(0), "log.message.timestamp.after.max.ms", "How far a timestamp of a producer may be ahead of the broker, in milliseconds.";
+    TIMESTAMP_BEFORE, "9223372036854775807", Kind::Long(0), "log.message.timestamp.before.max.ms", "How old a timestamp of a producer may be by the clock of the broker, in milliseconds.";
+    TIMESTAMP_TYPE, "CreateTime", Kind::OneOf(&["CreateTime", "LogAppendTime"]), "log.message.timestamp.type", "Whose clock gives the timestamps: the producer's or the broker's.";
+    "min.cleanable.dirty.ratio", "0.5", Kind::Ratio, "log.cleaner.min.cleanable.ratio", "Stored only: nothing is compacted.";
+    MIN_COMPACTION_LAG, "0", Kind::Long(0), "log.cleaner.min.compaction.lag.ms", "Stored only: nothing is compacted.";
+    MIN_IN_SYNC, "1", Kind::Int(1, INT_MAX), "min.insync.replicas", "Replicas in sync that acks=all needs.";
+    "preallocate", "false", Kind::Bool, "log.preallocate", "Stored only: there are no files.";
+    "remote.copy.lag.bytes", "-1", Kind::Long(-1), "log.remote.copy.lag.bytes", "Stored only: there is no remote storage.";
+    "remote.copy.lag.ms", "0", Kind::Long(-1), "log.remote.copy.lag.ms", "Stored only: there is no remote storage.";
+    "remote.log.copy.disable", "false", Kind::Bool, -, "Stored only: there is no remote storage.";
+    "remote.log.delete.on.disable", "false", Kind::Bool, -, "Stored only: there is no remote storage.";
+    REMOTE_STORAGE, "false", Kind::Bool, -, "Whether segments go to remote storage, which this broker lacks.";
+    "retention.bytes", "-1", Kind::Long(i64::MIN), "log.retention.bytes", "Bytes to keep per partition. Stored only: nothing is dropped.";
+    "retention.ms", "604800000", Kind::Long(-1), -, "How long to keep records. Stored only: nothing is dropped.";
+    "segment.bytes", "1073741824", Kind::Int(1_048_576, INT_MAX), "log.segment.bytes", "Stored only: there are no files.";
+    "segment.index.bytes", "10485760", Kind::Int(4, INT_MAX), "log.index.size.max.bytes", "Stored only: there are no files.";
+    "segment.jitter.ms", "0", Kind::Long(0), -, "Stored only: there are no files.";
+    "segment.ms", "604800000", Kind::Long(1), -, "Stored only: there are no files.";
+    "unclean.leader.election.enable", "false", Kind::Bool, "unclean.leader.election.enable", "Stored only: ElectLeaders asks for such elections.";
 };
-
-/// Settings that Kafka knows besides and that change nothing here: taken with any value.
-const OTHERS: &[&str] = &[
-    "follower.replication.throttled.replicas",
-    "leader.replication.throttled.replicas",
-    "local.retention.bytes",
-    "local.retention.ms",
-    "message.downconversion.enable",
-    "message.format.version",
-    "message.timestamp.difference.max.ms",
-    "remote.copy.disable",
-    "remote.log.delete.on.disable",
-    "remote.storage.enable",
-];
 
 /// The settings of one topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,45 +80,82 @@ pub(crate) struct TopicConfig {
 
 impl TopicConfig {
     /// `max_message_bytes` is that of the broker, for topics that say nothing.
+    #[cfg(test)]
     pub(crate) fn new<'a>(
         pairs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
         max_message_bytes: i32,
     ) -> Result<Self, Refusal> {
+        let defaults = BTreeMap::from([("message.max.bytes".to_owned(), max_message_bytes.to_string())]);
+        Self::with_defaults(pairs, &defaults)
+    }
+
+    /// `defaults` are settings of the brokers, for topics that say nothing.
+    ///
+    /// # Errors
+    /// INVALID_CONFIG with the message of Kafka.
+    pub(crate) fn with_defaults<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+        defaults: &BTreeMap<String, String>,
+    ) -> Result<Self, Refusal> {
+        let invalid = |message: String| Err(Refusal::new(ErrorCode::INVALID_CONFIG, message));
         let mut set = BTreeMap::new();
         for (name, value) in pairs {
-            let setting = SETTINGS.iter().find(|setting| setting.name == name);
-            if setting.is_none() && !OTHERS.contains(&name) {
-                return Err(Refusal::new(ErrorCode::INVALID_CONFIG, format!("Unknown topic config name: {name}")));
-            }
             let Some(value) = value else {
-                let message = format!("Null value not supported for topic configs: {name}");
-                return Err(Refusal::new(ErrorCode::INVALID_CONFIG, message));
+                return invalid(format!("Null value not supported for topic configs: {name}"));
+            };
+            let Some(setting) = setting(name) else {
+                return invalid(format!("Unknown topic config name: {name}"));
             };
             // Kafka cuts off white space before it looks.
             let value = value.trim();
-            if setting.is_some_and(|setting| !setting.kind.takes(value)) {
-                let message = format!("Invalid value {value} for configuration {name}");
-                return Err(Refusal::new(ErrorCode::INVALID_CONFIG, message));
+            if let Err(message) = setting.kind.check(name, value) {
+                return invalid(message);
             }
             set.insert(name.to_owned(), value.to_owned());
         }
-        let number = |name: &str, default: i64| set.get(name).and_then(|value| value.parse().ok()).unwrap_or(default);
+        let value = |name: &str| -> &str {
+            let setting = setting(name);
+            let default = || setting.and_then(|setting| defaults.get(setting.of_broker?)).map(String::as_str);
+            set.get(name).map(String::as_str).or_else(default).or(setting.map(|setting| setting.default)).unwrap_or("")
+        };
+        let number = |name: &str| value(name).parse::<i64>().unwrap_or(0);
+        if value(REMOTE_STORAGE).eq_ignore_ascii_case("true") {
+            let message = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote \
+                           log storage.";
+            return invalid(message.to_owned());
+        }
+        let (least, most) = (number(MIN_COMPACTION_LAG), number(MAX_COMPACTION_LAG));
+        if least > most {
+            return invalid(format!(
+                "conflict topic config setting {MIN_COMPACTION_LAG} ({least}) > {MAX_COMPACTION_LAG} ({most})"
+            ));
+        }
         Ok(Self {
-            log_append_time: set.get(TIMESTAMP_TYPE).is_some_and(|value| value == "LogAppendTime"),
-            max_message_bytes: number(MAX_MESSAGE_BYTES, max_message_bytes.into()) as i32,
-            timestamp_after_max_ms: number(TIMESTAMP_AFTER, 3_600_000),
-            timestamp_before_max_ms: number(TIMESTAMP_BEFORE, i64::MAX),
-            min_in_sync: number("min.insync.replicas", 1) as usize,
-            deletes: set.get(CLEANUP_POLICY).is_none_or(|value| value.contains("delete")),
-            compacted: set.get(CLEANUP_POLICY).is_some_and(|value| value.contains("compact")),
+            log_append_time: value(TIMESTAMP_TYPE) == "LogAppendTime",
+            max_message_bytes: number(MAX_MESSAGE_BYTES) as i32,
+            timestamp_after_max_ms: number(TIMESTAMP_AFTER),
+            timestamp_before_max_ms: number(TIMESTAMP_BEFORE),
+            min_in_sync: number(MIN_IN_SYNC) as usize,
+            deletes: value(CLEANUP_POLICY).contains("delete"),
+            compacted: value(CLEANUP_POLICY).contains("compact"),
             set,
         })
+    }
+
+    /// All that was set for the topic itself.
+    pub(crate) fn all_own(&self) -> &BTreeMap<String, String> {
+        &self.set
     }
 
     /// What was set for the topic itself.
     pub(crate) fn own(&self, name: &str) -> Option<&str> {
         self.set.get(name).map(String::as_str)
     }
+}
+
+/// The setting of topics with this name.
+pub(crate) fn setting(name: &str) -> Option<&'static Setting> {
+    SETTINGS.binary_search_by(|setting| setting.name.cmp(name)).ok().map(|at| &SETTINGS[at])
 }
 
 #[cfg(test)]
@@ -178,8 +165,9 @@ mod tests {
     #[test]
     fn the_defaults_are_valid_and_sorted() {
         for setting in SETTINGS {
-            assert!(setting.kind.takes(setting.default), "{}", setting.name);
+            assert_eq!(setting.kind.check(setting.name, setting.default), Ok(()));
         }
+        assert_eq!(SETTINGS.len(), 37, "as many as Kafka 4.4 has");
         assert!(SETTINGS.is_sorted_by_key(|setting| setting.name));
     }
 
@@ -188,6 +176,9 @@ mod tests {
         for (name, value) in [
             ("retention", Some("1")),
             ("retention.ms", Some("soon")),
+            ("message.format.version", Some("2.0")),
+            ("remote.storage.enable", Some("true")),
+            ("segment.bytes", Some("100")),
             ("retention.ms", Some("-2")),
             ("retention.ms", None),
             ("message.timestamp.type", Some("logappendtime")),

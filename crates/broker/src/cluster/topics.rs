@@ -33,6 +33,23 @@ impl Topic {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Changes the settings; with `validate_only` only checks whether they could be changed.
+    ///
+    /// # Errors
+    /// `change` refuses.
+    pub(crate) fn alter_config(
+        &self,
+        validate_only: bool,
+        change: impl FnOnce(&TopicConfig) -> Result<TopicConfig, Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut config = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&config)?;
+        if !validate_only {
+            *config = Arc::new(changed);
+        }
+        Ok(())
+    }
+
     pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
         self.read().get(usize::try_from(index).ok()?).cloned()
     }

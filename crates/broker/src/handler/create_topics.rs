@@ -5,7 +5,7 @@ use milena_messages::create_topics::response::{CreatableTopicConfigs, CreatableT
 use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Uuid};
 
 use super::Context;
-use super::describe_configs::{source, topic_value};
+use super::describe_configs::Defaults;
 use crate::cluster::State;
 use crate::cluster::topic_config::{SETTINGS, TopicConfig};
 use crate::cost::Cost;
@@ -125,11 +125,10 @@ fn assigned(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refu
 }
 
 fn configs(state: &State, config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
-    let entry = |setting: &'static crate::cluster::topic_config::Setting| CreatableTopicConfigs {
-        name: setting.name.into(),
-        value: Some(topic_value(state, config, setting)),
-        config_source: source(config, setting),
-        ..Default::default()
+    let defaults = Defaults::new(state, None);
+    let entry = |setting: &'static crate::cluster::setting::Setting| {
+        let (value, config_source) = defaults.of_topic(config, setting);
+        CreatableTopicConfigs { name: setting.name.into(), value: Some(value), config_source, ..Default::default() }
     };
     SETTINGS.iter().map(entry).collect()
 }
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_checked_and_told() {
+    fn settings_are_checked_and_returned() {
         let with = |name: &str, value: &str| {
             let config = CreatableTopicConfig { name: name.into(), value: Some(value.into()), ..Default::default() };
             ask(&state(), vec![CreatableTopic { configs: vec![config], ..topic("a", 1, 1) }]).remove(0)

@@ -5,30 +5,62 @@ use milena_messages::describe_configs::response::{
 use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode};
 
 use super::Context;
-use crate::cluster::topic_config::{Kind, MAX_MESSAGE_BYTES, SETTINGS, Setting, TopicConfig};
+use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS};
+use crate::cluster::setting::{Kind, Setting};
+use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
+use crate::cluster::topic_config::{self, SETTINGS, TopicConfig};
 use crate::cluster::{State, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
 
-const TOPIC: i8 = 2;
-const BROKER: i8 = 4;
+pub(super) const TOPIC: i8 = 2;
+pub(super) const BROKER: i8 = 4;
+pub(super) const LOGGER: i8 = 8;
+pub(super) const CLIENT_METRICS: i8 = 16;
+pub(super) const GROUP: i8 = 32;
 
-/// Set for the topic itself.
+/// The one logger.
+pub(super) const ROOT_LOGGER: &str = "root";
+/// Its level, when nobody set one.
+pub(super) const ROOT_LEVEL: &str = "INFO";
+
+/// Where values come from: set for the topic itself.
 const OF_TOPIC: i8 = 1;
+/// Set for one broker by a client.
+const OF_ONE_BROKER: i8 = 2;
+/// Set for all brokers by a client.
+const OF_ALL_BROKERS: i8 = 3;
 /// Set where the broker was started.
-const OF_BROKER: i8 = 4;
+const OF_START: i8 = 4;
 /// Built in.
 const DEFAULT: i8 = 5;
+const OF_LOGGER: i8 = 6;
+const OF_CLIENT_METRICS: i8 = 7;
+const OF_GROUP: i8 = 8;
+
+const MALFORMED: &str = "This most likely occurs because of a request being malformed by the client library or the \
+                         message was sent to an incompatible broker. See the broker logs for more details.";
 
 pub(super) fn handle(context: &Context, request: DescribeConfigsRequest, cost: &mut Cost) -> DescribeConfigsResponse {
+    // One resource of an unknown type makes Kafka refuse all of them.
+    let known = |resource: &DescribeConfigsResource| {
+        matches!(resource.resource_type, TOPIC | BROKER | LOGGER | CLIENT_METRICS | GROUP)
+    };
+    let all_known = request.resources.iter().all(known);
     let mut results = Vec::new();
     for resource in &request.resources {
         let mut result = DescribeConfigsResult {
             resource_type: resource.resource_type,
             resource_name: resource.resource_name.clone(),
+            error_message: Some(ByteString::from_static("")),
             ..Default::default()
         };
-        match entries(context, resource, cost) {
+        let described = if all_known {
+            entries(context, resource, cost)
+        } else {
+            Err(Refusal::new(ErrorCode::INVALID_REQUEST, MALFORMED))
+        };
+        match described {
             Ok(mut configs) => {
                 // An empty list means all of them, as null does.
                 if let Some(keys) = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty()) {
@@ -53,7 +85,7 @@ fn fit(config: &mut DescribeConfigsResourceResult, request: &DescribeConfigsRequ
     if !request.include_synonyms {
         config.synonyms.clear();
     }
-    if !request.include_documentation {
+    if !request.include_documentation && config.config_source != OF_LOGGER {
         config.documentation = None;
     }
 }
@@ -63,130 +95,225 @@ fn entries(
     resource: &DescribeConfigsResource,
     cost: &mut Cost,
 ) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
-    let state = &*context.state;
+    let (state, name) = (&*context.state, &*resource.resource_name);
     // Kafka describes a resource as often as it is listed, so a small request could ask for gigabytes.
-    let mut take = || {
+    let mut take = |count: usize| {
         let message = "The request lists more resources than one response can hold.";
-        if cost.entries(SETTINGS.len()) { Ok(()) } else { Err(Refusal::new(ErrorCode::INVALID_REQUEST, message)) }
+        if cost.entries(count) { Ok(()) } else { Err(Refusal::new(ErrorCode::INVALID_REQUEST, message)) }
     };
+    let invalid = |message: String| Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
     match resource.resource_type {
         TOPIC => {
-            crate::cluster::topic_name::check(&resource.resource_name)?;
-            let topic = state.topic(TopicRef::Name(&resource.resource_name)).ok_or_else(|| {
-                Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic.")
-            })?;
-            take()?;
+            crate::cluster::topic_name::check(name)?;
+            let unknown = || Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "");
+            let topic = state.topic(TopicRef::Name(name)).ok_or_else(unknown)?;
+            take(SETTINGS.len())?;
             let config = topic.config();
-            Ok(SETTINGS.iter().map(|setting| topic_entry(state, &config, setting)).collect())
+            let defaults = Defaults::new(state, Some(context.node.id));
+            Ok(SETTINGS.iter().map(|setting| defaults.entry(setting, config.own(setting.name), OF_TOPIC)).collect())
         }
-        BROKER => match resource.resource_name.parse::<i32>() {
-            Ok(id) if id == context.node.id => take().map(|()| broker_entries(context)),
-            // Settings of all brokers together: none are ever set.
-            _ if resource.resource_name.is_empty() => Ok(Vec::new()),
-            _ => {
-                let message = format!(
-                    "Unexpected broker id, expected {} but received {}",
-                    context.node.id, resource.resource_name
-                );
-                Err(Refusal::new(ErrorCode::INVALID_REQUEST, message))
+        BROKER if name == ALL_BROKERS => {
+            let stored = state.stored_configs();
+            let all = stored.brokers.get(ALL_BROKERS);
+            take(all.map_or(0, Values::len))?;
+            let set = all.into_iter().flatten();
+            Ok(set.map(|(name, value)| broker_entry(name, &[(value, OF_ALL_BROKERS)], "")).collect())
+        }
+        BROKER | LOGGER => {
+            let what = "Broker id must";
+            match name.parse::<i32>() {
+                Ok(id) if id == context.node.id => {}
+                Ok(id) if resource.resource_type == BROKER => {
+                    let own = context.node.id;
+                    return invalid(format!("Unexpected broker id, expected {own} or empty string, but received {id}"));
+                }
+                Ok(id) => {
+                    return invalid(format!("Unexpected broker id, expected {} but received {id}", context.node.id));
+                }
+                Err(_) if name.is_empty() => return invalid(format!("{what} not be empty")),
+                Err(_) => return invalid(format!("{what} be an integer, but it is: {name}")),
             }
-        },
-        other => Err(Refusal::new(ErrorCode::INVALID_REQUEST, format!("Unsupported resource type: {other}"))),
+            if resource.resource_type == BROKER {
+                let entries = broker_entries(context);
+                take(entries.len())?;
+                return Ok(entries);
+            }
+            take(1)?;
+            let stored = state.stored_configs();
+            Ok(vec![DescribeConfigsResourceResult {
+                name: ROOT_LOGGER.into(),
+                value: Some(stored.levels.get(&context.node.id).map_or(ROOT_LEVEL, String::as_str).into()),
+                config_source: OF_LOGGER,
+                documentation: Some(ByteString::from_static("")),
+                ..Default::default()
+            }])
+        }
+        GROUP if name.is_empty() => invalid("Group name must not be empty".to_owned()),
+        GROUP => {
+            take(GROUP_SETTINGS.len())?;
+            let own = state.stored_configs().groups.get(name).cloned().unwrap_or_default();
+            let defaults = Defaults::new(state, Some(context.node.id));
+            let own = |setting: &Setting| own.get(setting.name).map(String::as_str);
+            Ok(GROUP_SETTINGS.iter().map(|setting| defaults.entry(setting, own(setting), OF_GROUP)).collect())
+        }
+        _ if name.is_empty() => invalid("Client metrics subscription name must not be empty".to_owned()),
+        _ => {
+            take(METRICS_SETTINGS.len())?;
+            let own = state.stored_configs().client_metrics.get(name).cloned().unwrap_or_default();
+            let defaults = Defaults::new(state, None);
+            let own = |setting: &Setting| own.get(setting.name).map(String::as_str);
+            let entry = |setting| defaults.entry(setting, own(setting), OF_CLIENT_METRICS);
+            Ok(METRICS_SETTINGS.iter().map(entry).collect())
+        }
     }
 }
 
-/// The value in force for a topic.
-pub(super) fn topic_value(state: &State, config: &TopicConfig, setting: &Setting) -> ByteString {
-    match config.own(setting.name) {
-        Some(value) => value.into(),
-        None if setting.name == MAX_MESSAGE_BYTES => state.config.max_message_bytes.to_string().into(),
-        None => ByteString::from_static(setting.default),
+/// What the brokers say for topics and groups that have no value of their own.
+pub(super) struct Defaults {
+    one: Values,
+    all: Values,
+    start: Values,
+}
+
+impl Defaults {
+    /// As the node sees them; without a node, what all brokers have in common.
+    pub(super) fn new(state: &State, node: Option<i32>) -> Self {
+        let stored = state.stored_configs();
+        let of = |name: &str| stored.brokers.get(name).cloned().unwrap_or_default();
+        let mut start = Values::new();
+        let built_in = topic_config::setting("max.message.bytes").map(|setting| setting.default);
+        let max_message_bytes = state.config.max_message_bytes.to_string();
+        if built_in != Some(&*max_message_bytes) {
+            start.insert("message.max.bytes".to_owned(), max_message_bytes);
+        }
+        Self { one: node.map(|id| of(&id.to_string())).unwrap_or_default(), all: of(ALL_BROKERS), start }
+    }
+
+    /// The value in force with its source, and those that it hides; each with its source.
+    fn values<'a>(&'a self, setting: &'a Setting, own: Option<(&'a str, i8)>) -> Vec<(&'a str, &'a str, i8)> {
+        let mut values: Vec<_> = own.map(|(value, source)| (setting.name, value, source)).into_iter().collect();
+        if let Some(name) = setting.of_broker {
+            let levels = [(&self.one, OF_ONE_BROKER), (&self.all, OF_ALL_BROKERS), (&self.start, OF_START)];
+            values.extend(levels.into_iter().filter_map(|(set, source)| Some((name, &**set.get(name)?, source))));
+            values.push((name, setting.default, DEFAULT));
+        }
+        values
+    }
+
+    /// The value of a topic and where it comes from.
+    pub(super) fn of_topic(&self, config: &TopicConfig, setting: &Setting) -> (ByteString, i8) {
+        let values = self.values(setting, config.own(setting.name).map(|value| (value, OF_TOPIC)));
+        values.first().map_or((setting.default.into(), DEFAULT), |(_, value, source)| ((*value).into(), *source))
+    }
+
+    fn entry(&self, setting: &'static Setting, own: Option<&str>, source: i8) -> DescribeConfigsResourceResult {
+        let values = self.values(setting, own.map(|own| (own, source)));
+        let (_, value, config_source) = values.first().copied().unwrap_or((setting.name, setting.default, DEFAULT));
+        DescribeConfigsResourceResult {
+            name: setting.name.into(),
+            value: Some(value.into()),
+            config_source,
+            synonyms: values.iter().map(|(name, value, source)| synonym(name, value, *source)).collect(),
+            config_type: setting.kind.config_type(),
+            documentation: Some(setting.about.into()),
+            ..Default::default()
+        }
     }
 }
 
-/// Where that value comes from.
-pub(super) fn source(config: &TopicConfig, setting: &Setting) -> i8 {
-    if config.own(setting.name).is_some() { OF_TOPIC } else { DEFAULT }
+fn synonym(name: &str, value: &str, source: i8) -> DescribeConfigsSynonym {
+    DescribeConfigsSynonym { name: name.into(), value: Some(value.into()), source, ..Default::default() }
 }
 
-fn topic_entry(state: &State, config: &TopicConfig, setting: &'static Setting) -> DescribeConfigsResourceResult {
-    let own = config.own(setting.name).map(|value| DescribeConfigsSynonym {
-        name: setting.name.into(),
-        value: Some(value.into()),
-        source: OF_TOPIC,
-        ..Default::default()
-    });
-    let built_in = DescribeConfigsSynonym {
-        name: setting.name.into(),
-        value: Some(setting.default.into()),
-        source: DEFAULT,
-        ..Default::default()
-    };
+/// A setting of brokers, with its values in their order.
+fn broker_entry(name: &str, values: &[(&String, i8)], about: &str) -> DescribeConfigsResourceResult {
+    let first = values.first();
     DescribeConfigsResourceResult {
-        name: setting.name.into(),
-        value: Some(topic_value(state, config, setting)),
-        config_source: source(config, setting),
-        synonyms: own.into_iter().chain([built_in]).collect(),
-        config_type: setting.kind.config_type(),
-        documentation: Some(setting.about.into()),
+        name: name.into(),
+        value: first.map(|(value, _)| value.as_str().into()),
+        read_only: is_read_only(name),
+        config_source: first.map_or(DEFAULT, |(_, source)| *source),
+        synonyms: values.iter().map(|(value, source)| synonym(name, value, *source)).collect(),
+        config_type: of_broker(name).map_or(Kind::Text, |setting| setting.kind).config_type(),
+        documentation: Some(about.into()),
         ..Default::default()
     }
 }
 
-/// The settings of the broker that a client may want to know, under the names that Kafka gives them.
+/// The setting of topics or groups whose default is this setting of brokers.
+pub(super) fn of_broker(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().chain(GROUP_SETTINGS).find(|setting| setting.of_broker == Some(name))
+}
+
+/// What is set where the broker starts, and stays.
+const READ_ONLY: &[&str] = &[
+    "advertised.listeners",
+    "auto.create.topics.enable",
+    "broker.id",
+    "connections.max.idle.ms",
+    "default.replication.factor",
+    "node.id",
+    "num.partitions",
+    "socket.request.max.bytes",
+];
+
+pub(super) fn is_read_only(name: &str) -> bool {
+    READ_ONLY.contains(&name)
+}
+
+/// The settings of the broker that a client may want to know, under the names that Kafka gives them, and those that clients
+/// set.
 fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
     let config = &context.state.config;
     let endpoint = context.node.endpoint();
-    let (int, text, flag) = (Kind::Int(0).config_type(), Kind::Text.config_type(), Kind::Bool.config_type());
-    let long = Kind::Long(0).config_type();
-    [
-        (
-            "advertised.listeners",
-            format!("PLAINTEXT://{}:{}", endpoint.host, endpoint.port),
-            text,
-            "Where clients connect to.",
-        ),
-        (
-            "auto.create.topics.enable",
-            config.auto_create_topics.to_string(),
-            flag,
-            "Whether metadata requests create topics.",
-        ),
+    let (int, text, flag, long) = (3, 2, 1, 5);
+    let listener = format!("PLAINTEXT://{endpoint}");
+    let start = [
+        ("advertised.listeners", listener, text, "Where clients connect to."),
+        ("auto.create.topics.enable", config.auto_create_topics.to_string(), flag, "Whether Metadata creates topics."),
         ("broker.id", context.node.id.to_string(), int, "The id of the node."),
         (
             "connections.max.idle.ms",
             config.idle_timeout.as_millis().to_string(),
             long,
-            "When a silent connection is closed.",
+            "After that time a silent connection is closed.",
         ),
         (
             "default.replication.factor",
             config.default_replication_factor.to_string(),
             int,
-            "Replicas of a topic that does not say how many.",
+            "Default number of replicas for new topics.",
         ),
-        ("max.connections", config.max_connections.to_string(), int, "Connections at the same time."),
+        ("max.connections", config.max_connections.to_string(), int, "Most connections at the same time."),
         ("message.max.bytes", config.max_message_bytes.to_string(), int, "Largest record batch in bytes."),
         ("node.id", context.node.id.to_string(), int, "The id of the node."),
-        (
-            "num.partitions",
-            config.default_partitions.to_string(),
-            int,
-            "Partitions of a topic that does not say how many.",
-        ),
+        ("num.partitions", config.default_partitions.to_string(), int, "Default number of partitions for new topics."),
         ("socket.request.max.bytes", config.max_frame.to_string(), int, "Largest request in bytes."),
-    ]
-    .into_iter()
-    .map(|(name, value, config_type, about)| DescribeConfigsResourceResult {
-        name: name.into(),
-        value: Some(value.into()),
-        read_only: true,
-        config_source: OF_BROKER,
-        config_type,
-        documentation: Some(about.into()),
-        ..Default::default()
-    })
-    .collect()
+    ];
+    let stored = context.state.stored_configs();
+    let StoredConfigs { brokers, .. } = &*stored;
+    let (one, all) = (brokers.get(&context.node.id.to_string()), brokers.get(ALL_BROKERS));
+    let mut names: Vec<&str> = start.iter().map(|(name, ..)| *name).collect();
+    names.extend([one, all].into_iter().flatten().flat_map(|set| set.keys().map(String::as_str)));
+    names.sort_unstable();
+    names.dedup();
+    let entry = |name: &str| {
+        let start = start.iter().find(|(other, ..)| *other == name);
+        let built_in = of_broker(name).map(|setting| setting.default.to_owned());
+        let levels = [
+            (one.and_then(|set| set.get(name)), OF_ONE_BROKER),
+            (all.and_then(|set| set.get(name)), OF_ALL_BROKERS),
+            (start.map(|(_, value, ..)| value), OF_START),
+            (built_in.as_ref(), DEFAULT),
+        ];
+        let values: Vec<_> = levels.into_iter().filter_map(|(value, source)| Some((value?, source))).collect();
+        let mut entry = broker_entry(name, &values, start.map_or("", |(.., about)| *about));
+        if let Some((_, _, config_type, _)) = start {
+            entry.config_type = *config_type;
+        }
+        entry
+    };
+    names.into_iter().map(entry).collect()
 }
 
 #[cfg(test)]
@@ -221,7 +348,30 @@ mod tests {
         let some = ask(&state, TOPIC, "a", Some(&["retention.ms", "nothing"]), 4).configs;
         assert_eq!(some.len(), 1);
         assert_eq!((some[0].value.as_deref(), some[0].config_source), (Some("604800000"), DEFAULT));
-        assert_eq!(some[0].synonyms.len(), 1);
+        assert_eq!(some[0].synonyms.len(), 0, "Kafka names none for this one");
+    }
+
+    /// As Kafka 4.4 describes them.
+    #[test]
+    fn synonyms_have_the_names_of_the_brokers_settings() {
+        let state = state();
+        create(&state, "a", 1);
+        let one = |kind, name: &str, key: &str| ask(&state, kind, name, Some(&[key]), 4).configs.remove(0);
+        let synonyms = |entry: DescribeConfigsResourceResult| -> Vec<(String, String, i8)> {
+            let synonym =
+                |one: &DescribeConfigsSynonym| (one.name.to_string(), one.value.as_deref().unwrap().into(), one.source);
+            entry.synonyms.iter().map(synonym).collect()
+        };
+        let expect = |name: &str, value: &str, source| (name.to_owned(), value.to_owned(), source);
+        let policy = synonyms(one(TOPIC, "a", "cleanup.policy"));
+        assert_eq!(policy, [expect("log.cleanup.policy", "delete", 5)]);
+        let in_sync = synonyms(one(TOPIC, "a", "min.insync.replicas"));
+        assert_eq!(in_sync, [expect("min.insync.replicas", "1", 3), expect("min.insync.replicas", "1", 5)]);
+        let session = synonyms(one(GROUP, "g", "consumer.session.timeout.ms"));
+        assert_eq!(session, [expect("group.consumer.session.timeout.ms", "45000", 5)]);
+        assert_eq!(synonyms(one(CLIENT_METRICS, "m", "interval.ms")), []);
+        let logger = one(LOGGER, "1", "root");
+        assert_eq!((logger.value.as_deref(), logger.config_source, logger.config_type), (Some("INFO"), 6, 0));
     }
 
     #[test]
@@ -237,7 +387,9 @@ mod tests {
         let state = state();
         assert_eq!(ask(&state, TOPIC, "a", None, 4).error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         assert_eq!(ask(&state, BROKER, "2", None, 4).error_code, ErrorCode::INVALID_REQUEST);
-        assert_eq!(ask(&state, 16, "x", None, 4).error_code, ErrorCode::INVALID_REQUEST);
+        assert_eq!(ask(&state, 16, "", None, 4).error_code, ErrorCode::INVALID_REQUEST);
+        assert_eq!(ask(&state, 32, "", None, 4).error_code, ErrorCode::INVALID_REQUEST);
+        assert_eq!(ask(&state, 99, "x", None, 4).error_code, ErrorCode::INVALID_REQUEST);
         assert!(ask(&state, BROKER, "1", None, 4).configs.iter().any(|config| config.name == "num.partitions"));
     }
 

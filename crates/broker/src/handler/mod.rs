@@ -2,6 +2,8 @@
 
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
+mod alter_configs;
+mod alter_settings;
 mod api_versions;
 mod context;
 mod create_topics;
@@ -18,9 +20,11 @@ mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod heartbeat;
+mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod list_transactions;
@@ -170,10 +174,13 @@ apis! {
     END_TXN 0-5 EndTxnRequest => end_txn;
     TXN_OFFSET_COMMIT 0-5 TxnOffsetCommitRequest => txn_offset_commit;
     DESCRIBE_CONFIGS 0-4 DescribeConfigsRequest => describe_configs;
+    ALTER_CONFIGS 0-2 AlterConfigsRequest => alter_configs;
     DELETE_GROUPS 0-2 DeleteGroupsRequest => delete_groups;
+    INCREMENTAL_ALTER_CONFIGS 0-1 IncrementalAlterConfigsRequest => incremental_alter_configs;
     OFFSET_DELETE 0-0 OffsetDeleteRequest => offset_delete;
     DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
     DESCRIBE_PRODUCERS 0-0 DescribeProducersRequest => describe_producers;
     DESCRIBE_TRANSACTIONS 0-0 DescribeTransactionsRequest => describe_transactions;
     LIST_TRANSACTIONS 0-2 ListTransactionsRequest => list_transactions;
+    LIST_CONFIG_RESOURCES 0-1 ListConfigResourcesRequest => list_config_resources;
 }
