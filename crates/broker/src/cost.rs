@@ -10,6 +10,9 @@ const DECOMPRESS: usize = 128 << 20;
 const DECOMPRESS_PER_BYTE: usize = 8;
 /// The records of old message sets are compressed again, which takes several times as long.
 const LEGACY_WEIGHT: usize = 4;
+/// Most bytes of a response that repeats what is stored: a group that is listed a thousand times is described a thousand
+/// times, as in Kafka.
+const RESPONSE: usize = 128 << 20;
 /// Most entries of a response that are not asked for one by one: settings of a topic, faults of single records.
 const ENTRIES: usize = 200_000;
 
@@ -20,19 +23,20 @@ pub(crate) struct Cost {
     exceeded: bool,
     decompress: usize,
     copy: usize,
+    response: usize,
     entries: usize,
 }
 
 impl Cost {
     /// The budget of a request that is handled between others, on a thread of the runtime: about a millisecond.
     pub(crate) fn quick() -> Self {
-        Self { quick: true, exceeded: false, decompress: 1 << 20, copy: 4 << 20, entries: 5_000 }
+        Self { quick: true, exceeded: false, decompress: 1 << 20, copy: 4 << 20, response: 1 << 20, entries: 5_000 }
     }
 
     /// The budget of a request of this size on a thread of its own.
     pub(crate) fn full(frame_size: usize) -> Self {
         let decompress = DECOMPRESS.max(frame_size.saturating_mul(DECOMPRESS_PER_BYTE));
-        Self { quick: false, exceeded: false, decompress, copy: usize::MAX, entries: ENTRIES }
+        Self { quick: false, exceeded: false, decompress, copy: usize::MAX, response: RESPONSE, entries: ENTRIES }
     }
 
     /// Whether the request needs more than a quick budget. It is handled again with a full one: a handler that sees this must
@@ -78,6 +82,14 @@ impl Cost {
         let left = self.copy.checked_sub(bytes);
         self.exceeded |= left.is_none();
         self.copy = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Takes bytes of a response that repeats what is stored; false when that many are too many.
+    pub(crate) fn response(&mut self, bytes: usize) -> bool {
+        let left = self.response.checked_sub(bytes);
+        self.exceeded |= left.is_none();
+        self.response = left.unwrap_or(0);
         left.is_some()
     }
 

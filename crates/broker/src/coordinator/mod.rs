@@ -25,6 +25,9 @@ use crate::storage::log::{BatchKind, LogBatch};
 use crate::storage::own;
 use crate::storage::partition::Partition;
 
+/// Most bytes that one command may write: `max.message.bytes` of the internal topics, as Kafka sets it.
+pub(crate) const MAX_BATCH_BYTES: usize = 1_048_588;
+
 /// Names a request that waits for its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ticket(pub(crate) u64);
@@ -73,6 +76,7 @@ pub(crate) trait Machine: Sized + Send + 'static {
 /// What comes of a command.
 pub(crate) struct Effects<M: Machine> {
     records: Vec<CoordinatorRecord>,
+    bytes: usize,
     /// Whose transaction the records belong to: id and epoch.
     producer: Option<(i64, i16)>,
     replies: Vec<(Ticket, M::Reply)>,
@@ -81,12 +85,31 @@ pub(crate) struct Effects<M: Machine> {
 
 impl<M: Machine> Effects<M> {
     pub(crate) fn new() -> Self {
-        Self { records: Vec::new(), producer: None, replies: Vec::new(), work: Vec::new() }
+        Self { records: Vec::new(), bytes: 0, producer: None, replies: Vec::new(), work: Vec::new() }
     }
 
     /// A record to append. All records of one command go into one batch.
     pub(crate) fn record(&mut self, record: CoordinatorRecord) {
+        self.bytes += record.size();
         self.records.push(record);
+    }
+
+    /// Checks that the records are a batch that Kafka would take. If not, they are dropped.
+    ///
+    /// # Errors
+    /// They take more than [`MAX_BATCH_BYTES`].
+    pub(crate) fn check_size(&mut self) -> Result<(), ErrorCode> {
+        if self.has_room() {
+            return Ok(());
+        }
+        self.records.clear();
+        self.bytes = 0;
+        Err(ErrorCode::UNKNOWN_SERVER_ERROR)
+    }
+
+    /// Whether the records are within [`MAX_BATCH_BYTES`]. If not, more of them are of no use before the check.
+    pub(crate) fn has_room(&self) -> bool {
+        self.bytes <= MAX_BATCH_BYTES
     }
 
     /// The records belong to a transaction.
@@ -430,7 +453,7 @@ fn carry_out<M: Machine>(
     now_ms: i64,
 ) -> Result<Vec<M::Work>, ErrorCode> {
     let Some(loaded) = guard else { return Err(ErrorCode::NOT_COORDINATOR) };
-    let Effects { records, producer, replies, work } = effects;
+    let Effects { records, producer, replies, work, .. } = effects;
     if !records.is_empty() {
         let all: Vec<_> = records.iter().map(|record| record.to_record(now_ms)).collect();
         let appended = own::batch(&all, producer)

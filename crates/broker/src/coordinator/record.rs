@@ -16,6 +16,9 @@ pub(crate) struct CoordinatorRecord {
 /// Version of all keys; what grows is their number.
 const KEY_VERSION: i16 = 0;
 
+/// What a record takes in a batch besides key and value: lengths, offset, time and no headers.
+const OVERHEAD: usize = 10;
+
 impl CoordinatorRecord {
     /// A record that sets a value, written at this version of the value.
     ///
@@ -34,6 +37,11 @@ impl CoordinatorRecord {
     /// None for keys of Kafka.
     pub(crate) fn tombstone<K: TypedRecord>(key: &K) -> Result<Self, Error> {
         Ok(Self { key: prefixed(K::TYPE, key.to_bytes(KEY_VERSION)?), value: None })
+    }
+
+    /// About the bytes that it takes in a batch.
+    pub(crate) fn size(&self) -> usize {
+        self.key.len() + self.value.as_ref().map_or(0, Bytes::len) + OVERHEAD
     }
 
     /// The type in front of the key, and the rest of it; `None` when the key is too short.

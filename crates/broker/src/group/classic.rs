@@ -6,6 +6,7 @@ use milena_messages::join_group::response::JoinGroupResponseMember;
 use milena_messages::{Bytes, ErrorCode, GroupMetadataValue, JoinGroupResponse, SyncGroupResponse};
 
 use crate::coordinator::{Effects, Ticket};
+use crate::group::timers::Timers;
 use crate::group::{GroupMachine, GroupReply, GroupSettings, text};
 
 /// How long a new member that waits for the others may stay away (KIP-394).
@@ -52,7 +53,6 @@ pub(crate) struct Member {
     pub(super) syncing: Option<Ticket>,
     /// It joined for the first time, and does not know its id until the response comes.
     pub(super) is_new: bool,
-    pub(super) expires_at: Option<i64>,
 }
 
 impl Member {
@@ -82,10 +82,14 @@ pub(crate) struct ClassicGroup {
     pub(super) protocol: Option<String>,
     pub(super) leader: Option<String>,
     pub(super) members: BTreeMap<String, Member>,
+    /// How many members have each protocol.
+    supported: BTreeMap<String, usize>,
+    /// When the session of each member ends.
+    pub(super) sessions: Timers,
     /// Members by their instance ids (KIP-345).
     pub(super) statics: BTreeMap<String, String>,
     /// Ids that were given out and did not come back yet (KIP-394), with the time until which they may.
-    pub(super) pending: BTreeMap<String, i64>,
+    pub(super) pending: Timers,
     /// Members of this generation that did not sync yet.
     pub(super) pending_sync: BTreeSet<String>,
     /// Another member came while the first rebalance was delayed.
@@ -107,8 +111,10 @@ impl ClassicGroup {
             protocol: None,
             leader: None,
             members: BTreeMap::new(),
+            supported: BTreeMap::new(),
+            sessions: Timers::default(),
             statics: BTreeMap::new(),
-            pending: BTreeMap::new(),
+            pending: Timers::default(),
             pending_sync: BTreeSet::new(),
             new_member_added: false,
             initial_delay: None,
@@ -133,23 +139,19 @@ impl ClassicGroup {
                 group.statics.insert(instance_id.clone(), id.clone());
             }
             let protocol = group.protocol.clone().unwrap_or_default();
-            group.members.insert(
-                id.clone(),
-                Member {
-                    id,
-                    instance_id,
-                    client_id: member.client_id.to_string(),
-                    client_host: member.client_host.to_string(),
-                    session_timeout_ms: member.session_timeout,
-                    rebalance_timeout_ms: member.rebalance_timeout,
-                    protocols: vec![(protocol, member.subscription)],
-                    assignment: member.assignment,
-                    joining: None,
-                    syncing: None,
-                    is_new: false,
-                    expires_at: None,
-                },
-            );
+            group.insert(Member {
+                id,
+                instance_id,
+                client_id: member.client_id.to_string(),
+                client_host: member.client_host.to_string(),
+                session_timeout_ms: member.session_timeout,
+                rebalance_timeout_ms: member.rebalance_timeout,
+                protocols: vec![(protocol, member.subscription)],
+                assignment: member.assignment,
+                joining: None,
+                syncing: None,
+                is_new: false,
+            });
         }
         group
     }
@@ -205,15 +207,15 @@ impl ClassicGroup {
 
     /// Sessions of all members begin at this time: after a replay nobody knows when they last spoke.
     pub(super) fn begin_sessions(&mut self, now_ms: i64) {
-        for member in self.members.values_mut() {
-            member.expires_at = Some(now_ms + i64::from(member.session_timeout_ms));
+        for member in self.members.values() {
+            self.sessions.set(&member.id, now_ms + i64::from(member.session_timeout_ms));
         }
     }
 
     /// The member spoke: its session goes on.
     pub(super) fn heard_of(&mut self, member: &str, now_ms: i64) {
-        if let Some(member) = self.members.get_mut(member) {
-            member.expires_at = Some(now_ms + i64::from(member.session_timeout_ms));
+        if let Some(member) = self.members.get(member) {
+            self.sessions.set(&member.id, now_ms + i64::from(member.session_timeout_ms));
         }
     }
 
@@ -234,9 +236,8 @@ impl ClassicGroup {
 
     /// Protocols that all members have.
     pub(super) fn candidates(&self) -> BTreeSet<&str> {
-        let mut all = self.members.values().map(|member| member.protocols.iter().map(|(name, _)| &**name).collect());
-        let first: BTreeSet<&str> = all.next().unwrap_or_default();
-        all.fold(first, |common, names: BTreeSet<&str>| common.intersection(&names).copied().collect())
+        let by_all = self.supported.iter().filter(|(_, count)| **count == self.members.len());
+        by_all.map(|(name, _)| &**name).collect()
     }
 
     /// Whether a member with these protocols fits in.
@@ -244,9 +245,8 @@ impl ClassicGroup {
         if self.phase == Phase::Empty {
             return !protocol_type.is_empty() && !protocols.is_empty();
         }
-        let candidates = self.candidates();
         self.protocol_type.as_deref() == Some(protocol_type)
-            && protocols.iter().any(|(name, _)| candidates.contains(&**name))
+            && protocols.iter().any(|(name, _)| self.supported.get(name) == Some(&self.members.len()))
     }
 
     /// The protocol that most members want most.
@@ -314,9 +314,9 @@ impl ClassicGroup {
 
     /// When the group has something to do.
     pub(super) fn next_deadline(&self) -> Option<i64> {
-        let sessions = self.members.values().filter_map(|member| member.expires_at);
-        let groups = [self.join_until, self.sync_until, self.initial_delay.map(|delay| delay.until)];
-        sessions.chain(self.pending.values().copied()).chain(groups.into_iter().flatten()).min()
+        let delay = self.initial_delay.map(|delay| delay.until);
+        let all = [self.sessions.first(), self.pending.first(), self.join_until, self.sync_until, delay];
+        all.into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -330,25 +330,21 @@ impl ClassicGroup {
         if self.sync_until.is_some_and(|until| until <= now_ms) {
             self.expire_sync(now_ms, settings, effects);
         }
-        let late: Vec<String> =
-            self.pending.iter().filter(|(_, until)| **until <= now_ms).map(|(id, _)| id.clone()).collect();
-        for id in late {
+        for id in self.pending.due(now_ms) {
             self.pending.remove(&id);
             self.maybe_complete_join_phase(now_ms, effects);
         }
-        let due = |member: &&Member| member.expires_at.is_some_and(|time| time <= now_ms);
-        let late: Vec<String> = self.members.values().filter(due).map(|member| member.id.clone()).collect();
-        for id in late {
+        for id in self.sessions.due(now_ms) {
             self.expire_member(&id, now_ms, settings, effects);
         }
     }
 
     /// The session of a member ended. One that waits for a response is alive.
     fn expire_member(&mut self, id: &str, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
-        let Some(member) = self.members.get_mut(id) else { return };
+        let Some(member) = self.members.get(id) else { return };
         if !member.is_new && (member.joining.is_some() || member.syncing.is_some()) {
             // Its session begins again with the response.
-            member.expires_at = None;
+            self.sessions.remove(id);
             return;
         }
         let unknown = JoinGroupResponse { error_code: ErrorCode::UNKNOWN_MEMBER_ID, ..no_generation() };
@@ -357,9 +353,44 @@ impl ClassicGroup {
         self.rebalance_without(now_ms, settings, effects);
     }
 
+    /// Takes a member in.
+    pub(super) fn insert(&mut self, member: Member) {
+        self.count(&member, true);
+        self.members.insert(member.id.clone(), member);
+    }
+
+    /// Takes out what another member takes the place of.
+    pub(super) fn take(&mut self, id: &str) -> Option<Member> {
+        let member = self.members.remove(id)?;
+        self.sessions.remove(id);
+        self.count(&member, false);
+        Some(member)
+    }
+
+    /// A member has other protocols than before.
+    pub(super) fn set_protocols(&mut self, id: &str, protocols: Vec<(String, Bytes)>) {
+        let Some(mut member) = self.members.remove(id) else { return };
+        self.count(&member, false);
+        member.protocols = protocols;
+        self.insert(member);
+    }
+
+    fn count(&mut self, member: &Member, comes: bool) {
+        let names: BTreeSet<&str> = member.protocols.iter().map(|(name, _)| &**name).collect();
+        for name in names {
+            match self.supported.get_mut(name) {
+                Some(count) if comes => *count += 1,
+                Some(count) if *count > 1 => *count -= 1,
+                Some(_) => _ = self.supported.remove(name),
+                None if comes => _ = self.supported.insert(name.to_owned(), 1),
+                None => {}
+            }
+        }
+    }
+
     /// Takes a member out.
     pub(super) fn remove(&mut self, id: &str) -> Option<Member> {
-        let member = self.members.remove(id)?;
+        let member = self.take(id)?;
         self.pending_sync.remove(id);
         if let Some(instance_id) = &member.instance_id {
             self.statics.remove(instance_id);

@@ -2,6 +2,8 @@
 
 use milena_messages::{Bytes, ErrorCode, JoinGroupRequest, JoinGroupResponse, SyncGroupResponse};
 
+use milena_wire::MAX_STRING_BYTES;
+
 use crate::coordinator::{Effects, Ticket};
 use crate::group::classic::{ClassicGroup, InitialDelay, Member, NEW_MEMBER_JOIN_TIMEOUT_MS, Phase, no_generation};
 use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
@@ -44,7 +46,7 @@ impl Join<'_> {
         effects.reply(self.ticket, GroupReply::Join(response));
     }
 
-    fn member(&self, id: String, now_ms: i64) -> Member {
+    fn member(&self, id: String) -> Member {
         Member {
             id,
             instance_id: self.instance_id().map(str::to_owned),
@@ -57,7 +59,6 @@ impl Join<'_> {
             joining: Some(self.ticket),
             syncing: None,
             is_new: true,
-            expires_at: Some(now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS),
         }
     }
 }
@@ -128,18 +129,22 @@ impl ClassicGroup {
         settings: &GroupSettings,
         effects: &mut Effects<GroupMachine>,
     ) {
+        let name = join.instance_id().unwrap_or(join.client_id);
+        let id = format!("{name}-{}", join.unique);
+        if id.len() > MAX_STRING_BYTES {
+            // Neither a response nor a record can carry it.
+            return join.refuse("", ErrorCode::UNKNOWN_SERVER_ERROR, effects);
+        }
         if let Some(instance_id) = join.instance_id() {
-            let id = format!("{instance_id}-{}", join.unique);
             return match self.statics.get(instance_id).cloned() {
                 Some(old) => self.replace(&old, id, join, now_ms, settings, effects),
                 None => self.add(id, join, now_ms, settings, effects),
             };
         }
-        let id = format!("{}-{}", join.client_id, join.unique);
         if join.version < ID_REQUIRED {
             return self.add(id, join, now_ms, settings, effects);
         }
-        self.pending.insert(id.clone(), now_ms + i64::from(join.request.session_timeout_ms));
+        self.pending.set(&id, now_ms + i64::from(join.request.session_timeout_ms));
         join.refuse(&id, ErrorCode::MEMBER_ID_REQUIRED, effects);
     }
 
@@ -151,7 +156,7 @@ impl ClassicGroup {
         effects: &mut Effects<GroupMachine>,
     ) {
         let id = &*join.request.member_id;
-        if join.instance_id().is_none() && self.pending.remove(id).is_some() {
+        if join.instance_id().is_none() && self.pending.remove(id) {
             return self.add(id.to_owned(), join, now_ms, settings, effects);
         }
         if let Err(code) = self.check_member(id, join.instance_id()) {
@@ -192,13 +197,14 @@ impl ClassicGroup {
             self.statics.insert(instance_id.to_owned(), id.clone());
         }
         self.leader.get_or_insert_with(|| id.clone());
-        self.members.insert(id.clone(), join.member(id, now_ms));
+        self.sessions.set(&id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS);
+        self.insert(join.member(id));
         self.rebalance(now_ms, settings, effects);
     }
 
     fn update(&mut self, id: &str, join: &Join<'_>, effects: &mut Effects<GroupMachine>) {
+        self.set_protocols(id, join.protocols());
         let Some(member) = self.members.get_mut(id) else { return };
-        member.protocols = join.protocols();
         member.rebalance_timeout_ms = join.rebalance_timeout_ms();
         member.session_timeout_ms = join.request.session_timeout_ms;
         // A client that asks again does not wait for the first response any more.
@@ -226,7 +232,7 @@ impl ClassicGroup {
         self.complete_join(old, fenced, effects);
         let fenced = SyncGroupResponse { error_code: ErrorCode::FENCED_INSTANCE_ID, ..Default::default() };
         self.complete_sync(old, fenced, effects);
-        let Some(before) = self.members.remove(old) else { return };
+        let Some(before) = self.take(old) else { return };
         let old_leader = self.leader.clone();
         if self.is_leader(old) {
             self.leader = Some(new.clone());
@@ -237,8 +243,8 @@ impl ClassicGroup {
         if let Some(instance_id) = join.instance_id() {
             self.statics.insert(instance_id.to_owned(), new.clone());
         }
-        let member = Member { assignment: before.assignment, is_new: false, ..join.member(new.clone(), now_ms) };
-        self.members.insert(new.clone(), member);
+        let member = Member { assignment: before.assignment, is_new: false, ..join.member(new.clone()) };
+        self.insert(member);
         self.heard_of(&new, now_ms);
         if self.phase != Phase::Stable {
             return self.rebalance(now_ms, settings, effects);

@@ -78,7 +78,7 @@ impl ClassicGroup {
             self.dismiss(&id, effects);
             return respond(ErrorCode::NONE);
         }
-        if self.pending.remove(&*leaving.member_id).is_some() {
+        if self.pending.remove(&leaving.member_id) {
             return respond(ErrorCode::NONE);
         }
         if let Err(code) = self.check_member(&leaving.member_id, instance_id) {

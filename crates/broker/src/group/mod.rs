@@ -11,8 +11,9 @@ mod record;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use milena_messages::delete_groups::response::DeletableGroupResult;
 use milena_messages::{ByteString, ErrorCode, GroupMetadataKey, JoinGroupResponse, OffsetCommitKey, SyncGroupResponse};
@@ -23,6 +24,7 @@ use crate::coordinator::record::CoordinatorRecord;
 use crate::coordinator::{Effects, Machine};
 use crate::group::classic::ClassicGroup;
 use crate::group::offset::Offsets;
+use crate::group::timers::Timers;
 
 /// What a request that waited gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,10 +56,8 @@ pub(crate) struct GroupMachine {
     pub(crate) settings: GroupSettings,
     pub(crate) groups: BTreeMap<String, ClassicGroup>,
     pub(crate) offsets: BTreeMap<String, Offsets>,
-    /// When to look at a group next, soonest first; one entry for each group that waits for something.
-    due: BTreeSet<(i64, String)>,
-    /// The time of that entry.
-    armed: BTreeMap<String, i64>,
+    /// When to look at a group next, for each group that waits for something.
+    due: Timers,
     /// While the log is replayed. A live group is ahead of its records, and does not listen to them.
     loading: bool,
 }
@@ -101,12 +101,12 @@ impl Machine for GroupMachine {
     }
 
     fn deadline(&self) -> Option<i64> {
-        self.due.first().map(|(time, _)| *time)
+        self.due.first()
     }
 
     fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
-        while let Some((_, id)) = self.due.first().filter(|(time, _)| *time <= now_ms).cloned() {
-            self.disarm(&id);
+        for id in self.due.due(now_ms) {
+            self.due.remove(&id);
             let settings = self.settings.clone();
             if let Some(group) = self.groups.get_mut(&id) {
                 group.tick(now_ms, &settings, effects);
@@ -118,14 +118,7 @@ impl Machine for GroupMachine {
 
 impl GroupMachine {
     pub(crate) fn with_settings(settings: GroupSettings) -> Self {
-        Self {
-            settings,
-            groups: BTreeMap::new(),
-            offsets: BTreeMap::new(),
-            due: BTreeSet::new(),
-            armed: BTreeMap::new(),
-            loading: true,
-        }
+        Self { settings, groups: BTreeMap::new(), offsets: BTreeMap::new(), due: Timers::default(), loading: true }
     }
 
     fn replay_group(&mut self, record: &CoordinatorRecord) -> Result<(), milena_wire::Error> {
@@ -147,17 +140,8 @@ impl GroupMachine {
     /// looked at too early once, and then noted again.
     fn arm(&mut self, id: &str) {
         let Some(wanted) = self.groups.get(id).and_then(ClassicGroup::next_deadline) else { return };
-        if self.armed.get(id).is_some_and(|armed| *armed <= wanted) {
-            return;
-        }
-        self.disarm(id);
-        self.due.insert((wanted, id.to_owned()));
-        self.armed.insert(id.to_owned(), wanted);
-    }
-
-    fn disarm(&mut self, id: &str) {
-        if let Some(time) = self.armed.remove(id) {
-            self.due.remove(&(time, id.to_owned()));
+        if self.due.get(id).is_none_or(|armed| wanted < armed) {
+            self.due.set(id, wanted);
         }
     }
 
@@ -176,7 +160,7 @@ impl GroupMachine {
             });
         }
         if self.groups.remove(id).is_some() {
-            self.disarm(id);
+            self.due.remove(id);
             effects.record(record::group_tombstone(id));
         }
         result(ErrorCode::NONE)

@@ -90,7 +90,8 @@ impl GroupMachine {
         Ok(())
     }
 
-    /// Commits an offset whose committer was [checked](Self::check_commit).
+    /// Commits an offset whose committer was [checked](Self::check_commit). The size of all commits is checked after the
+    /// last one.
     pub(crate) fn commit(
         &mut self,
         id: &str,
@@ -102,7 +103,9 @@ impl GroupMachine {
         if offset.metadata.len() > self.settings.max_metadata_bytes {
             return ErrorCode::OFFSET_METADATA_TOO_LARGE;
         }
-        effects.record(record::offset(id, topic, partition, offset));
+        if effects.has_room() {
+            effects.record(record::offset(id, topic, partition, offset));
+        }
         ErrorCode::NONE
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use milena_messages::{Bytes, ErrorCode, HeartbeatRequest, SyncGroupRequest, SyncGroupResponse};
 
-use crate::coordinator::{Effects, Ticket};
+use crate::coordinator::{Effects, MAX_BATCH_BYTES, Ticket};
 use crate::group::classic::{ClassicGroup, Phase};
 use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
 
@@ -23,11 +23,12 @@ impl GroupMachine {
         if request.group_id.is_empty() {
             return refuse(ErrorCode::INVALID_GROUP_ID, effects);
         }
+        let settings = self.settings.clone();
         let Some(group) = self.groups.get_mut(&*request.group_id) else {
             return refuse(ErrorCode::UNKNOWN_MEMBER_ID, effects);
         };
         match group.check_sync(request) {
-            Ok(()) => group.sync(request, ticket, now_ms, effects),
+            Ok(()) => group.sync(request, ticket, now_ms, &settings, effects),
             Err(code) => refuse(code, effects),
         }
         self.arm(&request.group_id);
@@ -75,7 +76,14 @@ impl ClassicGroup {
         }
     }
 
-    fn sync(&mut self, request: &SyncGroupRequest, ticket: Ticket, now_ms: i64, effects: &mut Effects<GroupMachine>) {
+    fn sync(
+        &mut self,
+        request: &SyncGroupRequest,
+        ticket: Ticket,
+        now_ms: i64,
+        settings: &GroupSettings,
+        effects: &mut Effects<GroupMachine>,
+    ) {
         let id = &*request.member_id;
         self.pending_sync.remove(id);
         if self.phase == Phase::Stable {
@@ -99,7 +107,11 @@ impl ClassicGroup {
                 assignments.get(&*member.id).map(|bytes| Bytes::copy_from_slice(bytes)).unwrap_or_default();
         }
         self.enter(Phase::Stable, now_ms);
-        effects.record(record::group(self));
+        let record = record::group(self);
+        if record.size() > MAX_BATCH_BYTES {
+            return self.refuse_assignments(now_ms, settings, effects);
+        }
+        effects.record(record);
         let ids: Vec<String> = self.members.keys().cloned().collect();
         for id in ids {
             if self.members.get(&id).is_some_and(|member| member.syncing.is_some()) {
@@ -111,6 +123,19 @@ impl ClassicGroup {
         if self.pending_sync.is_empty() {
             self.sync_until = None;
         }
+    }
+
+    /// The group does not fit into the log: nobody gets an assignment, and all join again.
+    fn refuse_assignments(&mut self, now_ms: i64, settings: &GroupSettings, effects: &mut Effects<GroupMachine>) {
+        let refused = SyncGroupResponse { error_code: ErrorCode::UNKNOWN_SERVER_ERROR, ..Default::default() };
+        let ids: Vec<String> = self.members.keys().cloned().collect();
+        for id in ids {
+            if let Some(member) = self.members.get_mut(&id) {
+                member.assignment = Bytes::new();
+            }
+            self.complete_sync(&id, refused.clone(), effects);
+        }
+        self.rebalance(now_ms, settings, effects);
     }
 
     fn assigned(&self, member: &str) -> SyncGroupResponse {

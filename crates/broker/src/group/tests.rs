@@ -412,3 +412,53 @@ fn offsets_are_what_the_log_says() {
     let deleted = bench.act(|machine, _, _, effects| machine.delete("g", effects)).1;
     assert_eq!(deleted.error_code, ErrorCode::GROUP_ID_NOT_FOUND);
 }
+
+/// A static member gets an id that begins with its instance id. As Kafka 4.4 responds.
+#[test]
+fn a_member_whose_id_no_response_can_carry_is_refused_and_leaves_nothing() {
+    let mut bench = Bench::new(SETTINGS);
+    let instance_id = "i".repeat(32_767);
+    let long = JoinGroupRequest { group_instance_id: Some(instance_id.into()), ..request("") };
+    let ticket = bench.join_as(&long, 5);
+    let refused = bench.joined(ticket);
+    assert_eq!((refused.error_code, refused.generation_id), (ErrorCode::UNKNOWN_SERVER_ERROR, -1));
+    assert_eq!((&*refused.member_id, &*refused.leader), ("", ""));
+    let ticket = bench.join("");
+    assert_eq!(bench.joined(ticket).members.len(), 1);
+}
+
+/// As Kafka 4.4 does with an assignment of 5 MB.
+#[test]
+fn assignments_that_are_too_large_for_the_log_are_refused_and_all_join_again() {
+    static LARGE: [u8; 1 << 20] = [0; 1 << 20];
+    let mut bench = Bench::new(SETTINGS);
+    let ticket = bench.join("");
+    let first = bench.joined(ticket);
+    let id = &*first.member_id;
+    let ticket = bench.sync(id, first.generation_id, &[(id, &LARGE)]);
+    let refused = bench.synced(ticket);
+    assert_eq!((refused.error_code, refused.assignment.len()), (ErrorCode::UNKNOWN_SERVER_ERROR, 0));
+    assert_eq!(bench.machine.groups["g"].phase(), Phase::PreparingRebalance);
+    let ticket = bench.join(id);
+    let again = bench.joined(ticket);
+    assert_eq!((again.error_code, again.generation_id), (ErrorCode::NONE, first.generation_id + 1));
+    let ticket = bench.sync(id, again.generation_id, &[(id, b"small")]);
+    assert_eq!(bench.synced(ticket).assignment, "small");
+}
+
+#[test]
+fn a_protocol_that_one_member_gave_up_is_no_choice_for_another() {
+    let mut bench = Bench::new(SETTINGS);
+    let with = |member: &str, names: &[&'static str]| {
+        let protocol = |name: &&'static str| JoinGroupRequestProtocol { name: (*name).into(), ..Default::default() };
+        JoinGroupRequest { protocols: names.iter().map(protocol).collect(), ..request(member) }
+    };
+    let ticket = bench.join_as(&with("", &["a", "b", "b"]), 3);
+    let first = bench.joined(ticket).member_id;
+    bench.join_as(&with(&first, &["b", "c"]), 3);
+    let ticket = bench.join_as(&with("", &["a"]), 3);
+    assert_eq!(bench.joined(ticket).error_code, ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+    bench.join_as(&with("", &["c", "d"]), 3);
+    let ticket = bench.join_as(&with(&first, &["b", "c"]), 3);
+    assert_eq!(bench.joined(ticket).protocol_name.as_deref(), Some("c"));
+}

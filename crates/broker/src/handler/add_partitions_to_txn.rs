@@ -41,19 +41,17 @@ pub(super) fn handle(
 
 fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Vec<AddPartitionsToTxnTopicResult> {
     let state = &context.state;
-    let is_known = |topic: &AddPartitionsToTxnTopic, partition: i32| {
-        state.topic(TopicRef::Name(&topic.name)).is_some_and(|topic| topic.partition(partition).is_some())
+    // Clients reach the internal topics through their coordinators only.
+    let check = |topic: &AddPartitionsToTxnTopic, partition: i32| match state.topic(TopicRef::Name(&topic.name)) {
+        Some(topic) if topic.is_internal() => Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED),
+        Some(topic) if topic.partition(partition).is_some() => None,
+        _ => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
     };
-    let all_known =
-        transaction.topics.iter().all(|topic| topic.partitions.iter().all(|partition| is_known(topic, *partition)));
-    if !all_known {
-        // One that is missing keeps out all of them.
+    let all = |topic: &AddPartitionsToTxnTopic| topic.partitions.iter().all(|one| check(topic, *one).is_none());
+    if !transaction.topics.iter().all(all) {
+        // One that is refused keeps out all of them.
         return each(&transaction.topics, |topic, partition| {
-            if is_known(topic, partition) {
-                ErrorCode::OPERATION_NOT_ATTEMPTED
-            } else {
-                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-            }
+            check(topic, partition).unwrap_or(ErrorCode::OPERATION_NOT_ATTEMPTED)
         });
     }
     let id = &*transaction.transactional_id;
@@ -100,4 +98,34 @@ fn each(
         }
     };
     topics.iter().map(topic).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use milena_messages::Int32s;
+
+    use super::*;
+    use crate::handler::tests::{create, state};
+
+    /// As Kafka 4.4 responds.
+    #[test]
+    fn internal_topics_are_no_part_of_a_transaction_of_a_client() {
+        let state = state();
+        create(&state, "t", 1);
+        state.groups.index(&state, "g").unwrap();
+        let topic = |name: &'static str| AddPartitionsToTxnTopic {
+            name: name.into(),
+            partitions: Int32s::from_slice(&[0]),
+            ..Default::default()
+        };
+        let request = AddPartitionsToTxnRequest {
+            v3_and_below_transactional_id: "x".into(),
+            v3_and_below_topics: vec![topic("__consumer_offsets"), topic("t")],
+            ..Default::default()
+        };
+        let response = handle(&state.at(0), request, &mut Cost::quick());
+        let code = |result: &AddPartitionsToTxnTopicResult| result.results_by_partition[0].partition_error_code;
+        let codes: Vec<_> = response.results_by_topic_v3_and_below.iter().map(code).collect();
+        assert_eq!(codes, [ErrorCode::TOPIC_AUTHORIZATION_FAILED, ErrorCode::OPERATION_NOT_ATTEMPTED]);
+    }
 }

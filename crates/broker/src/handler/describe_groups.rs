@@ -1,4 +1,4 @@
-use milena_messages::describe_groups::response::DescribedGroup;
+use milena_messages::describe_groups::response::{DescribedGroup, DescribedGroupMember};
 use milena_messages::{ByteString, DescribeGroupsRequest, DescribeGroupsResponse, ErrorCode};
 
 use super::Context;
@@ -7,19 +7,29 @@ use crate::cost::Cost;
 /// What one may do with a group when nobody minds: read, delete, describe, and describe and alter its settings. Bit n is
 /// operation n.
 const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
+/// About the memory of a member besides its bytes.
+const MEMBER_SIZE: usize = 200;
 /// From here on a group that is not there is an error (KIP-1043).
 const NOT_FOUND: i16 = 6;
 
-pub(super) fn handle(context: &Context, request: DescribeGroupsRequest, _cost: &mut Cost) -> DescribeGroupsResponse {
+pub(super) fn handle(context: &Context, request: DescribeGroupsRequest, cost: &mut Cost) -> DescribeGroupsResponse {
     let operations = if request.include_authorized_operations { GROUP_OPERATIONS } else { i32::MIN };
-    let describe = |id: ByteString| {
+    let mut describe = |id: ByteString| {
         let mut group = describe(context, id);
+        let bytes = |member: &DescribedGroupMember| {
+            let names = member.member_id.len() + member.client_id.len() + member.client_host.len();
+            MEMBER_SIZE + names + member.member_metadata.len() + member.member_assignment.len()
+        };
+        if !cost.response(group.members.iter().map(bytes).sum()) {
+            let (group_id, error_code) = (group.group_id, ErrorCode::UNKNOWN_SERVER_ERROR);
+            return DescribedGroup { group_id, error_code, ..Default::default() };
+        }
         if group.error_code.is_none() {
             group.authorized_operations = operations;
         }
         group
     };
-    DescribeGroupsResponse { groups: request.groups.into_iter().map(describe).collect(), ..Default::default() }
+    DescribeGroupsResponse { groups: request.groups.into_iter().map(&mut describe).collect(), ..Default::default() }
 }
 
 fn describe(context: &Context, id: ByteString) -> DescribedGroup {

@@ -4,22 +4,27 @@ use milena_messages::{ByteString, DescribeTransactionsRequest, DescribeTransacti
 use super::Context;
 use crate::cost::Cost;
 
+/// About the memory of a partition besides the name of its topic.
+const PARTITION_SIZE: usize = 32;
+
 pub(super) fn handle(
     context: &Context,
     request: DescribeTransactionsRequest,
-    _cost: &mut Cost,
+    cost: &mut Cost,
 ) -> DescribeTransactionsResponse {
-    let transaction_states = request.transactional_ids.into_iter().map(|id| describe(context, id)).collect();
+    let transaction_states = request.transactional_ids.into_iter().map(|id| describe(context, id, cost)).collect();
     DescribeTransactionsResponse { transaction_states, ..Default::default() }
 }
 
-fn describe(context: &Context, id: ByteString) -> TransactionState {
+fn describe(context: &Context, id: ByteString, cost: &mut Cost) -> TransactionState {
     let state = &context.state;
     let found = state.transactions.with(state, context.node.id, &id, |machine, _, _| {
         if id.is_empty() {
             return Err(ErrorCode::INVALID_REQUEST);
         }
-        machine.get(&id).cloned().ok_or(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND)
+        let found = machine.get(&id).ok_or(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND)?;
+        let bytes = found.partitions.iter().map(|(topic, _)| PARTITION_SIZE + topic.len()).sum();
+        if cost.response(bytes) { Ok(found.clone()) } else { Err(ErrorCode::UNKNOWN_SERVER_ERROR) }
     });
     match found.and_then(|found| found) {
         Ok(found) => TransactionState {

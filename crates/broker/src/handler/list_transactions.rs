@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use milena_messages::list_transactions::response::TransactionState;
 use milena_messages::{ListTransactionsRequest, ListTransactionsResponse};
 
@@ -13,13 +15,15 @@ pub(super) fn handle(
     let unknown_state_filters: Vec<_> =
         request.state_filters.iter().filter(|name| Status::named(name).is_none()).cloned().collect();
     let now_ms = context.state.now_ms();
+    // A filter may name as many as it likes: each transaction looks only once.
+    let states: HashSet<&str> = request.state_filters.iter().map(|state| &**state).collect();
+    let ids: HashSet<i64> = request.producer_id_filters.iter().copied().collect();
     let all = context.state.transactions.each(&context.state, context.node.id, |machine| {
         let wanted = machine.all().filter(|(_, transaction)| {
             let name = transaction.status.name();
-            let (states, ids) = (&request.state_filters, &request.producer_id_filters);
             let lasts = now_ms - transaction.started_at;
             let is_open = transaction.started_at >= 0;
-            (states.is_empty() || states.iter().any(|state| *state == name))
+            (states.is_empty() || states.contains(name))
                 && (ids.is_empty() || ids.contains(&transaction.producer_id))
                 && (request.duration_filter < 0 || (is_open && lasts > request.duration_filter))
         });

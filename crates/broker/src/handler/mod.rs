@@ -28,6 +28,7 @@ mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod list_transactions;
+mod merged;
 mod metadata;
 mod offset_commit;
 mod offset_delete;

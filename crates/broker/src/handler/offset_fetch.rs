@@ -11,14 +11,16 @@ use crate::cost::Cost;
 use crate::group::GroupMachine;
 use crate::group::offset::Offset;
 
+/// About the memory of a partition besides its metadata.
+const PARTITION_SIZE: usize = 64;
 /// From here on several groups are asked for at once.
 const BATCHED: i16 = 8;
 /// From here on topics go by id (KIP-848).
 const TOPIC_IDS: i16 = 10;
 
-pub(super) fn handle(context: &Context, request: OffsetFetchRequest, _cost: &mut Cost) -> OffsetFetchResponse {
+pub(super) fn handle(context: &Context, request: OffsetFetchRequest, cost: &mut Cost) -> OffsetFetchResponse {
     if context.version >= BATCHED {
-        let groups = request.groups.iter().map(|group| fetch(context, group, request.require_stable)).collect();
+        let groups = request.groups.iter().map(|group| fetch(context, group, request.require_stable, cost)).collect();
         return OffsetFetchResponse { groups, ..Default::default() };
     }
     let topics = request.topics.map(|topics| {
@@ -30,7 +32,7 @@ pub(super) fn handle(context: &Context, request: OffsetFetchRequest, _cost: &mut
         topics.into_iter().map(topic).collect()
     });
     let wanted = OffsetFetchRequestGroup { group_id: request.group_id, topics, ..Default::default() };
-    let found = fetch(context, &wanted, request.require_stable);
+    let found = fetch(context, &wanted, request.require_stable, cost);
     let topic = |topic: OffsetFetchResponseTopics| OffsetFetchResponseTopic {
         name: topic.name,
         partitions: topic.partitions.into_iter().map(|partition| alone(partition, context.version)).collect(),
@@ -56,12 +58,17 @@ fn alone(found: OffsetFetchResponsePartitions, version: i16) -> OffsetFetchRespo
     }
 }
 
-fn fetch(context: &Context, wanted: &OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup {
+fn fetch(
+    context: &Context,
+    wanted: &OffsetFetchRequestGroup,
+    require_stable: bool,
+    cost: &mut Cost,
+) -> OffsetFetchResponseGroup {
     let state = &context.state;
     let id = &*wanted.group_id;
     let found = state.groups.with(state, context.node.id, id, |machine, _, _| match &wanted.topics {
-        None => all(context, machine, id, require_stable),
-        Some(topics) => topics.iter().map(|topic| listed(context, machine, id, topic, require_stable)).collect(),
+        None => all(context, machine, id, require_stable, cost),
+        Some(topics) => topics.iter().map(|topic| listed(context, machine, id, topic, require_stable, cost)).collect(),
     });
     let mut response = OffsetFetchResponseGroup { group_id: wanted.group_id.clone(), ..Default::default() };
     match found {
@@ -113,6 +120,15 @@ fn partition(
     }
 }
 
+/// A partition, or an error in its place when the response would get too large.
+fn within(cost: &mut Cost, found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartitions {
+    let metadata = found.metadata.as_ref().map_or(0, |metadata| metadata.len());
+    if cost.response(PARTITION_SIZE + metadata) {
+        return found;
+    }
+    OffsetFetchResponsePartitions { error_code: ErrorCode::UNKNOWN_SERVER_ERROR, ..unknown(found.partition_index) }
+}
+
 fn committed(partition_index: i32, offset: &Offset) -> OffsetFetchResponsePartitions {
     OffsetFetchResponsePartitions {
         partition_index,
@@ -129,6 +145,7 @@ fn listed(
     id: &str,
     topic: &OffsetFetchRequestTopics,
     require_stable: bool,
+    cost: &mut Cost,
 ) -> OffsetFetchResponseTopics {
     let name = if context.version >= TOPIC_IDS {
         match context.state.topic(TopicRef::Id(topic.topic_id)) {
@@ -138,7 +155,7 @@ fn listed(
     } else {
         topic.name.clone()
     };
-    let find = |index: &i32| partition(machine, (id, &name, *index), require_stable);
+    let find = |index: &i32| within(cost, partition(machine, (id, &name, *index), require_stable));
     OffsetFetchResponseTopics {
         name: topic.name.clone(),
         topic_id: topic.topic_id,
@@ -147,11 +164,17 @@ fn listed(
     }
 }
 
-fn all(context: &Context, machine: &GroupMachine, id: &str, require_stable: bool) -> Vec<OffsetFetchResponseTopics> {
+fn all(
+    context: &Context,
+    machine: &GroupMachine,
+    id: &str,
+    require_stable: bool,
+    cost: &mut Cost,
+) -> Vec<OffsetFetchResponseTopics> {
     let mut topics: Vec<OffsetFetchResponseTopics> = Vec::new();
     let Some(offsets) = machine.offsets.get(id) else { return topics };
     for (topic, index, _) in offsets.committed() {
-        let found = partition(machine, (id, topic, index), require_stable);
+        let found = within(cost, partition(machine, (id, topic, index), require_stable));
         if topics.last().is_none_or(|last| last.name != *topic) {
             let topic_id = context.state.topic(TopicRef::Name(topic)).map(|topic| topic.id).unwrap_or_default();
             topics.push(OffsetFetchResponseTopics { name: topic.to_owned().into(), topic_id, ..Default::default() });

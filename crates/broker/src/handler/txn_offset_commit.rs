@@ -1,8 +1,9 @@
 use milena_messages::txn_offset_commit::request::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
 use milena_messages::txn_offset_commit::response::{TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic};
-use milena_messages::{ErrorCode, TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+use milena_messages::{ByteString, ErrorCode, TxnOffsetCommitRequest, TxnOffsetCommitResponse, Uuid};
 
 use super::Context;
+use super::merged::{Merged, Responded};
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::group::offset::{Committer, Offset};
@@ -12,13 +13,47 @@ use crate::transaction::{self, Producer};
 const IMPLICIT: i16 = 5;
 
 pub(super) fn handle(context: &Context, request: TxnOffsetCommitRequest, _cost: &mut Cost) -> TxnOffsetCommitResponse {
-    let topics = commit(context, &request)
-        .unwrap_or_else(|code| request.topics.iter().map(|topic| each(topic, &mut |_| code)).collect());
-    TxnOffsetCommitResponse { topics, ..Default::default() }
+    let (wanted, refused) = split(context, &request.topics);
+    if wanted.is_empty() {
+        return TxnOffsetCommitResponse { topics: refused.with(Vec::new()), ..Default::default() };
+    }
+    let committed = commit(context, &request, &wanted)
+        .unwrap_or_else(|code| wanted.iter().map(|topic| each(topic, &mut |_| code)).collect());
+    TxnOffsetCommitResponse { topics: refused.with(committed), ..Default::default() }
 }
 
-fn commit(context: &Context, request: &TxnOffsetCommitRequest) -> Result<Vec<TxnOffsetCommitResponseTopic>, ErrorCode> {
+/// The topics and partitions that are there, and what the others get.
+fn split(
+    context: &Context,
+    topics: &[TxnOffsetCommitRequestTopic],
+) -> (Vec<TxnOffsetCommitRequestTopic>, Merged<TxnOffsetCommitResponseTopic>) {
+    let (mut known, mut refused) = (Vec::new(), Merged::new());
+    for topic in topics {
+        let found = context.state.topic(TopicRef::Name(&topic.name));
+        let with = |partitions| TxnOffsetCommitRequestTopic { partitions, ..topic.clone() };
+        let there = |one: &TxnOffsetCommitRequestPartition| {
+            found.as_ref().is_some_and(|topic| topic.partition(one.partition_index).is_some())
+        };
+        let (there, missing): (Vec<_>, Vec<_>) = topic.partitions.iter().cloned().partition(there);
+        if !missing.is_empty() {
+            refused.add(each(&with(missing), &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+        }
+        if !there.is_empty() {
+            known.push(with(there));
+        }
+    }
+    (known, refused)
+}
+
+fn commit(
+    context: &Context,
+    request: &TxnOffsetCommitRequest,
+    topics: &[TxnOffsetCommitRequestTopic],
+) -> Result<Vec<TxnOffsetCommitResponseTopic>, ErrorCode> {
     let (state, group) = (&context.state, &*request.group_id);
+    if group.is_empty() {
+        return Err(ErrorCode::INVALID_GROUP_ID);
+    }
     let producer = Producer { id: request.producer_id, epoch: request.producer_epoch };
     let who = Committer {
         member_id: &request.member_id,
@@ -35,11 +70,9 @@ fn commit(context: &Context, request: &TxnOffsetCommitRequest) -> Result<Vec<Txn
     state.groups.with(state, node, group, |machine, now_ms, effects| {
         machine.check_commit(group, who, now_ms)?;
         effects.transactional(producer.id, producer.epoch);
-        let topic = |topic: &TxnOffsetCommitRequestTopic| {
-            if state.topic(TopicRef::Name(&topic.name)).is_none() {
-                return each(topic, &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-            }
-            each(topic, &mut |partition| {
+        let mut committed = Vec::with_capacity(topics.len());
+        for topic in topics {
+            committed.push(each(topic, &mut |partition| {
                 let offset = Offset {
                     offset: partition.committed_offset,
                     leader_epoch: partition.committed_leader_epoch,
@@ -49,10 +82,21 @@ fn commit(context: &Context, request: &TxnOffsetCommitRequest) -> Result<Vec<Txn
                     expire_timestamp: None,
                 };
                 machine.commit(group, &topic.name, partition.partition_index, &offset, effects)
-            })
-        };
-        Ok(request.topics.iter().map(topic).collect())
+            }));
+        }
+        effects.check_size()?;
+        Ok(committed)
     })?
+}
+
+impl Responded for TxnOffsetCommitResponseTopic {
+    fn topic(&self) -> (ByteString, Uuid) {
+        (self.name.clone(), Uuid::ZERO)
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.partitions.append(&mut other.partitions);
+    }
 }
 
 fn each(

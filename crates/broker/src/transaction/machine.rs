@@ -7,7 +7,7 @@ use milena_messages::{ErrorCode, TransactionLogKey, TransactionLogValue};
 
 use crate::cluster::State;
 use crate::coordinator::record::CoordinatorRecord;
-use crate::coordinator::{Effects, Machine};
+use crate::coordinator::{Effects, MAX_BATCH_BYTES, Machine};
 use crate::transaction::{Marker, Status, Transaction, marker};
 
 /// The last epoch that a producer writes at; the one after it is for fencing.
@@ -207,7 +207,8 @@ impl TransactionMachine {
             self.last_epochs.insert(id.to_owned(), known.epoch);
             return Ok(Producer { id: fresh, epoch: 0 });
         }
-        let bumped = Producer { id: known.producer_id, epoch: known.epoch + 1 };
+        // Beyond the last epoch only another producer id helps, which is given out above.
+        let bumped = Producer { id: known.producer_id, epoch: known.epoch.saturating_add(1) };
         match expected {
             None => {
                 self.last_epochs.remove(id);
@@ -284,7 +285,11 @@ impl TransactionMachine {
             bumps_epoch,
             ..known.clone()
         };
-        effects.record(transaction.to_record(id));
+        let record = transaction.to_record(id);
+        if record.size() > MAX_BATCH_BYTES {
+            return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+        }
+        effects.record(record);
         Ok(())
     }
 

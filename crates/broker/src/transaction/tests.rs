@@ -249,3 +249,20 @@ fn a_partition_without_a_leader_gets_its_marker_when_it_has_one() {
     let topic = state.topic(TopicRef::Name("a")).unwrap();
     assert_eq!(topic.partition(0).unwrap().with_log(|log| log.end_offset()), 1);
 }
+
+#[test]
+fn a_producer_of_an_earlier_epoch_is_fenced_at_the_last_one() {
+    let mut bench = Bench::default();
+    let mut producer = bench.init(None).unwrap();
+    while producer.epoch < i16::MAX - 1 {
+        producer = bench.init(None).unwrap();
+    }
+    bench.add(producer, 0).unwrap();
+    // The open transaction is aborted at the epoch after the last one.
+    assert_eq!(bench.init(None), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
+    bench.write_markers();
+    let early = Producer { epoch: 5, ..producer };
+    assert_eq!(bench.init(Some(early)), Err(ErrorCode::PRODUCER_FENCED));
+    let next = bench.init(None).unwrap();
+    assert_eq!((next.id != producer.id, next.epoch), (true, 0));
+}
