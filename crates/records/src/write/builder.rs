@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use milena_wire::varint::zigzag64;
+use milena_wire::varint::{self, zigzag64};
 
 use crate::codec::Codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,7 +9,7 @@ use crate::layout::{
 };
 use crate::read::batch::{Batch, TimestampType};
 use crate::write::append::AsRecord;
-use crate::write::room::{Part, Room, sizes};
+use crate::write::room::{Part, Room, Short};
 
 /// Writes one record batch of magic 2.
 ///
@@ -43,6 +43,8 @@ pub struct BatchBuilder {
     last_offset: Option<i64>,
     max_size: usize,
     ratio: f32,
+    /// Up to this size there is no need to look at the limit: 0 if compression is expected to make more of a byte.
+    free: usize,
     /// Room for the header, then the records.
     buf: Room,
     count: i32,
@@ -67,6 +69,7 @@ impl Default for BatchBuilder {
             last_offset: None,
             max_size: i32::MAX as usize,
             ratio: 1.0,
+            free: i32::MAX as usize,
             buf: Room::new(v2::HEADER),
             count: 0,
             base_timestamp: None,
@@ -200,6 +203,7 @@ impl BatchBuilder {
     #[must_use]
     pub fn max_size(mut self, bytes: usize) -> Self {
         self.max_size = bytes.min(i32::MAX as usize);
+        self.free = if self.ratio > 1.0 { 0 } else { self.max_size };
         self
     }
 
@@ -207,6 +211,7 @@ impl BatchBuilder {
     #[must_use]
     pub fn compression_ratio(mut self, ratio: f32) -> Self {
         self.ratio = ratio;
+        self.free = if ratio > 1.0 { 0 } else { self.max_size };
         self
     }
 
@@ -284,31 +289,47 @@ impl BatchBuilder {
         let base_timestamp = self.base_timestamp.unwrap_or(timestamp);
         let timestamp_delta = zigzag64(timestamp.wrapping_sub(base_timestamp));
         let delta = delta << 1;
-        let (key, value, headers) = (Part::new(record.key()), Part::new(record.value()), record.headers());
-        let numbers = sizes([timestamp_delta, delta, key.length, value.length]);
-        // Headers may share their memory, so that all together can be more than there is memory.
-        let body = (1 + numbers + key.bytes.len()).saturating_add(value.bytes.len());
-        let body = body.saturating_add(if headers.len() == 0 { 1 } else { headers_size(record) });
-        let length = (body as u64) << 1;
-        let size = sizes([length]).saturating_add(body);
-        let total = self.buf.len().saturating_add(size);
-        if total > self.max_size || self.ratio > 1.0 {
-            self.check_size(total)?;
+        let (key, value) = (Part::new(record.key()), Part::new(record.value()));
+        let short = if record.headers().len() == 0 { Short::new(timestamp_delta, delta, key, value) } else { None };
+        if let Some(short) = short {
+            self.check_size(short.size)?;
+            self.buf.short(short, key.bytes, value.bytes);
+        } else {
+            self.append_long(timestamp_delta, delta, record)?;
         }
-        let mut fill = self.buf.fill(size);
-        fill.head(length, timestamp_delta, delta);
-        fill.part(key);
-        fill.part(value);
-        fill.number((headers.len() as u64) << 1);
-        for (key, value) in headers {
-            fill.part(Part::new(Some(key)));
-            fill.part(Part::new(value));
-        }
-        debug_assert_eq!(fill.pos(), size);
         self.count += 1;
         self.base_timestamp = Some(base_timestamp);
         self.max_timestamp = self.max_timestamp.max(timestamp);
         self.next_offset = offset + 1;
+        Ok(())
+    }
+
+    /// Appends a record of any form.
+    #[inline(never)]
+    fn append_long(&mut self, timestamp_delta: u64, delta: u64, record: &impl AsRecord) -> Result<()> {
+        let (key, value, headers) = (Part::new(record.key()), Part::new(record.value()), record.headers());
+        let numbers = sizes([timestamp_delta, delta, key.length, value.length]);
+        // Headers may share their memory, so that all together can be more than there is memory.
+        let body =
+            (1 + numbers + key.bytes.len()).saturating_add(value.bytes.len()).saturating_add(headers_size(record));
+        let length = (body as u64) << 1;
+        let size = sizes([length]).saturating_add(body);
+        self.check_size(size)?;
+        let out = self.buf.record(size);
+        for number in [length, 0, timestamp_delta, delta] {
+            varint::write_u64(out, number);
+        }
+        let mut part = |part: Part<'_>| {
+            varint::write_u64(out, part.length);
+            out.extend_from_slice(part.bytes);
+        };
+        part(key);
+        part(value);
+        part(Part { length: (headers.len() as u64) << 1, bytes: &[] });
+        for (key, value) in headers {
+            part(Part::new(Some(key)));
+            part(Part::new(value));
+        }
         Ok(())
     }
 
@@ -323,9 +344,16 @@ impl BatchBuilder {
         })
     }
 
+    /// Whether a record of that size has a place.
+    #[inline(always)]
+    fn check_size(&self, record: usize) -> Result<()> {
+        let size = self.buf.len().saturating_add(record);
+        if size > self.free { self.check_large(size) } else { Ok(()) }
+    }
+
     /// Whether a batch of that size before compression is one that may be.
     #[cold]
-    fn check_size(&self, size: usize) -> Result<()> {
+    fn check_large(&self, size: usize) -> Result<()> {
         if size > i32::MAX as usize {
             return Err(Error::invalid(format!("a batch of {size} bytes is larger than 2 GiB")));
         }
@@ -342,9 +370,9 @@ impl BatchBuilder {
     /// A codec that this build lacks, or a level that the codec lacks.
     pub fn build(mut self) -> Result<Bytes> {
         if self.codec == Codec::None {
-            let mut buf = std::mem::replace(&mut self.buf, Room::new(0));
-            self.finish(buf.bytes_mut())?;
-            return Ok(buf.into_vec().into());
+            let mut batch = std::mem::replace(&mut self.buf, Room::new(0)).into_vec();
+            self.finish(&mut batch)?;
+            return Ok(batch.into());
         }
         let mut out = Vec::new();
         self.build_into(&mut out)?;
@@ -358,13 +386,12 @@ impl BatchBuilder {
     /// As [`BatchBuilder::build`]; nothing is appended then.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if self.codec == Codec::None {
-            let mut buf = std::mem::replace(&mut self.buf, Room::new(0));
-            let result = self.finish(buf.bytes_mut());
-            if result.is_ok() {
-                out.extend_from_slice(buf.bytes());
+            let start = out.len();
+            out.extend_from_slice(self.buf.bytes());
+            if let Err(error) = self.finish(&mut out[start..]) {
+                out.truncate(start);
+                return Err(error);
             }
-            self.buf = buf;
-            result?;
             self.reset();
             return Ok(());
         }
@@ -422,6 +449,12 @@ impl BatchBuilder {
     }
 }
 
+/// Bytes that these unsigned numbers take.
+#[inline]
+fn sizes<const N: usize>(numbers: [u64; N]) -> usize {
+    numbers.iter().map(|number| varint::size_u64(*number)).sum()
+}
+
 /// Largest distance from the base offset.
 const MAX_DELTA: u64 = i32::MAX as u64;
 
@@ -442,7 +475,8 @@ pub fn encode<'a, R: AsRecord + 'a>(records: impl IntoIterator<Item = &'a R>, co
     let records = records.into_iter();
     let expected = records.size_hint().0;
     let mut builder = BatchBuilder::new().codec(codec);
-    for (index, record) in records.enumerate() {
+    for record in records {
+        let index = builder.len();
         builder.push(record).map_err(|error| error.in_record(index))?;
         if index == 0 {
             builder.expect(expected);
