@@ -6,6 +6,8 @@ use crate::foreign::Foreign;
 pub type Result<T, E = ConnectionError> = std::result::Result<T, E>;
 
 /// What went wrong on a connection. After an error of `poll` the connection is of no further use.
+///
+/// `Display` does not repeat the source: print the chain, or use `milena_wire::Report` for one line with everything.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
@@ -27,7 +29,7 @@ pub enum ConnectionError {
         limit: usize,
     },
     /// A frame that is not what the protocol says.
-    #[error("cannot read {what}: {error}")]
+    #[error("cannot read {what}")]
     Decode {
         /// `header of a request`, or API and version.
         what: String,
@@ -36,7 +38,7 @@ pub enum ConnectionError {
         error: milena_wire::Error,
     },
     /// A message that cannot be written.
-    #[error("cannot write {what}: {error}")]
+    #[error("cannot write {what}")]
     Encode {
         /// API and version.
         what: String,

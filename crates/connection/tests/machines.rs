@@ -11,6 +11,7 @@ use milena_connection::{
 use milena_messages::{
     ApiKey, ApiVersionsResponse, ErrorCode, MetadataRequest, MetadataResponse, ProduceRequest, VersionRange,
 };
+use milena_wire::Report;
 use proptest::prelude::*;
 
 const METADATA: (ApiKey, VersionRange) = (ApiKey::METADATA, VersionRange::new(0, 12));
@@ -106,7 +107,7 @@ fn produce_without_acks_waits_for_nothing() {
 }
 
 #[test]
-fn answers_leave_in_the_order_of_the_requests() {
+fn responses_leave_in_the_order_of_the_requests() {
     let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let mut server = server(4);
     for _ in 0..3 {
@@ -127,7 +128,7 @@ fn answers_leave_in_the_order_of_the_requests() {
 }
 
 #[test]
-fn an_answer_out_of_order_names_both_ids() {
+fn a_response_out_of_order_names_both_ids() {
     let mut client = ClientConnection::new(ClientConnectionConfig::default());
     client.receive(&[0, 0, 0, 4, 0, 0, 0, 9]);
     assert_eq!(client.poll().unwrap_err(), ConnectionError::CorrelationId { expected: None, found: 9 });
@@ -141,7 +142,7 @@ fn an_answer_out_of_order_names_both_ids() {
 }
 
 #[test]
-fn late_answers_of_cancelled_requests_are_dropped() {
+fn late_responses_to_cancelled_requests_are_dropped() {
     let mut client = ClientConnection::new(ClientConnectionConfig::default());
     let second = Duration::from_secs(1);
     let expired = client.send_at(&MetadataRequest::default(), 0, Some(second)).unwrap();
@@ -183,7 +184,7 @@ fn a_version_that_is_not_served_ends_the_connection() {
 }
 
 #[test]
-fn a_proxy_sees_unknown_keys_and_bytes_behind_the_body() {
+fn a_proxy_sees_unknown_keys_and_bytes_after_the_body() {
     let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     // Key 10000 version 3: header 2 with client id null and no tags, then three bytes.
     server.receive(&[0, 0, 0, 14, 0x27, 0x10, 0, 3, 0, 0, 0, 1, 0xff, 0xff, 0, 1, 2, 3]);
@@ -197,9 +198,10 @@ fn a_proxy_sees_unknown_keys_and_bytes_behind_the_body() {
 fn a_cut_header_is_an_error_with_its_place() {
     let mut server = ServerConnection::new(ServerConnectionConfig::passing_all());
     server.receive(&[0, 0, 0, 6, 0, 3, 0, 1, 0, 0]);
-    let text = server.poll().unwrap_err().to_string();
+    let error = server.poll().unwrap_err();
+    assert_eq!(error.to_string(), "cannot read the header of a request");
     assert_eq!(
-        text,
+        Report(&error).to_string(),
         "cannot read the header of a request: RequestHeader.correlationId: 4 bytes expected, 2 left (at byte 4)"
     );
 }

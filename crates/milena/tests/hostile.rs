@@ -9,7 +9,7 @@ use milena_connection::{
 };
 use milena_messages::{Message as Typed, MessageVisitor, visit_message};
 use milena_schema::{JSON_LIMITS, Spec};
-use milena_wire::{Bytes, ErrorKind, Limits, Reader, Result};
+use milena_wire::{Bytes, ErrorKind, Limits, Reader, Report, Result};
 
 use Fate::{Dear, Foul, Same, Stays, Turns};
 
@@ -290,7 +290,7 @@ fn first_bytes_of_a_connection_are_refused_or_waited_for() {
         assert!(info.bytes_max <= 16 * bytes.len() as u64 + (64 << 10), "{name}: {} bytes", info.bytes_max);
         match (polled.unwrap(), expected) {
             (Ok(None), None) => {}
-            (Err(error), Some(text)) => assert_eq!(error.to_string(), text, "{name}"),
+            (Err(error), Some(text)) => assert_eq!(Report(&error).to_string(), text, "{name}"),
             (polled, expected) => panic!("{name}: {polled:?}, expected {expected:?}"),
         }
     }
@@ -321,14 +321,14 @@ fn odd_headers_are_read_as_kafka_reads_them() {
 }
 
 #[test]
-fn a_client_that_asked_nothing_takes_no_answer() {
+fn a_client_that_sent_nothing_accepts_no_response() {
     for (bytes, expected) in [
         (&b"\0\0\0\x04\0\0\0\0"[..], "the peer responded to correlation id 0, but nothing waits for a response"),
         (b"\0\0\0\x00", "cannot read the header of a response: 4 bytes expected, 0 left (at byte 0)"),
     ] {
         let mut client = ClientConnection::new(ClientConnectionConfig::default());
         client.receive(bytes);
-        assert_eq!(client.poll().unwrap_err().to_string(), expected);
+        assert_eq!(Report(&client.poll().unwrap_err()).to_string(), expected);
     }
 }
 

@@ -17,6 +17,7 @@ use milena_fault::{FaultedRequest, Injection, Sessions, respond};
 use milena_inspect::conversation::{Endpoints, Exchange, Remark, RequestReader};
 use milena_messages::ApiKey;
 use milena_transport::{Address, Segments, Stream};
+use milena_wire::Report;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -60,12 +61,12 @@ enum End {
     Cut,
     #[error("{api} version {version} is above the cap")]
     Capped { api: ApiKey, version: i16 },
-    #[error("the client: {0}")]
+    #[error("the client does not follow the Kafka protocol")]
     Client(#[source] ConnectionError),
-    #[error("the broker: {0}")]
+    #[error("the broker does not follow the Kafka protocol")]
     Broker(#[source] ConnectionError),
     /// The broker takes no more, but may have said why.
-    #[error("the broker: {0}")]
+    #[error("cannot write to the broker")]
     Unheard(#[source] io::Error),
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -100,7 +101,7 @@ impl Relay {
         match end {
             Ok(()) => None,
             Err(End::Io(error)) if is_an_end(&error) => None,
-            Err(end) => Some(end.to_string()),
+            Err(end) => Some(Report(&end).to_string()),
         }
     }
 

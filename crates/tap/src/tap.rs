@@ -27,7 +27,7 @@ pub struct Tap {
 #[non_exhaustive]
 pub enum TapError {
     /// The address cannot be listened at.
-    #[error("cannot listen at {host}:{port}: {source}")]
+    #[error("cannot listen at {host}:{port}")]
     Listen {
         /// Of the configuration.
         host: String,

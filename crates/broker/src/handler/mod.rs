@@ -45,6 +45,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use milena_connection::{ConnectionError, IncomingRequest, frame_response};
 use milena_messages::{ApiKey, ErrorCode, Request, VersionRange};
+use milena_wire::Report;
 
 pub(crate) use self::context::{Client, Context};
 use crate::coordinator::Reply;
@@ -111,7 +112,7 @@ where
         Outcome::Later(later) => Outcome::later(async move {
             match frame::<R>(version, correlation_id, later.await) {
                 Ok(outcome) => outcome,
-                Err(error) => Outcome::Close(error.to_string()),
+                Err(error) => Outcome::Close(Report(&error).to_string()),
             }
         }),
     })

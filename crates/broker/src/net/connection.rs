@@ -9,6 +9,7 @@ use std::time::Duration;
 use milena_connection::fault::Action;
 use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
 use milena_transport::Segments;
+use milena_wire::Report;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -66,8 +67,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     match (Connection { socket, client, machine, arrivals, state, node, stop, spoke }).run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),
         Err(Ended::Cut) => tracing::debug!(%peer, "connection cut by a fault rule"),
-        Err(Ended::Io(error)) => tracing::debug!(%peer, %error, "connection lost"),
-        Err(error) => tracing::warn!(%peer, %error, "connection closed"),
+        Err(Ended::Io(error)) => tracing::debug!(%peer, error = %Report(&error), "connection lost"),
+        Err(error) => tracing::warn!(%peer, error = %Report(&error), "connection closed"),
     }
 }
 

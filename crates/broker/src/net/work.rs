@@ -20,7 +20,7 @@ const AT_ONCE: usize = 2;
 pub(crate) enum Failed {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    #[error("the handler failed: {0}")]
+    #[error("the handler failed")]
     Handler(#[from] JoinError),
 }
 

@@ -93,7 +93,7 @@ impl Frame {
         let mut reader = Reader::new(self.bytes.clone());
         match reader.i32().and_then(|_| reader.unknown_tags(tags)) {
             Ok(_) => self.body = reader.position(),
-            Err(error) => remarks.push(Remark::BadHeader(error.to_string())),
+            Err(error) => remarks.push(Remark::BadHeader(milena_wire::Report(&error).to_string())),
         }
         self.head = Some(head);
     }

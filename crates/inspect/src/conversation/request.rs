@@ -86,7 +86,7 @@ impl RequestReader {
                 let client_id = header.ok().and_then(|header| header.client_id);
                 frame.head = id.map(|correlation_id| Head { api_key, api_version, correlation_id, client_id });
                 if known {
-                    remarks.push(Remark::BadHeader(error.to_string()));
+                    remarks.push(Remark::BadHeader(milena_wire::Report(&error).to_string()));
                 }
             }
         }

@@ -26,7 +26,7 @@ async fn tls_on_the_plain_port_and_other_strangers_are_named() {
         client.send(bytes).await;
         assert_eq!(client.read().await, None);
         let why = closed(&watch);
-        assert!(why.starts_with("the client: ") && why.contains(name), "{why}");
+        assert!(why.starts_with("the client does not follow the Kafka protocol: ") && why.contains(name), "{why}");
     }
 }
 

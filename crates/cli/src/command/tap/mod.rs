@@ -12,6 +12,7 @@ use clap::Args;
 use milena_connection::fault::{Rule, Statistic};
 use milena_tap::{Cap, Event, NoEvent, ProbeError, Tap as Proxy, TapConfig, TapError, Watch, raise_open_file_limit};
 use milena_transport::Address;
+use milena_wire::Report;
 use tokio::sync::oneshot;
 
 use self::filter::Filter;
@@ -206,7 +207,7 @@ fn failure(error: TapError) -> Failure {
         TapError::Listen { .. } => Some("--listen names another address; port 0 takes a free one"),
         _ => None,
     };
-    let failure = Failure::failed(error);
+    let failure = Failure::failed(Report(&error));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
