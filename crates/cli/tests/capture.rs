@@ -68,7 +68,7 @@ fn what_is_missing_makes_a_failure_and_what_is_cut_off_a_note() {
 }
 
 #[test]
-fn wrong_calls_are_told() {
+fn wrong_arguments_are_reported() {
     for args in
         [&["decode", FILE, "--annotate"][..], &["decode", "--port", "9092", "0012"], &["decode", FILE, "--port", "x"]]
     {

@@ -36,7 +36,7 @@ const HOSTILE: [(&str, &str); 24] = [
 ];
 
 #[test]
-fn every_hostile_line_is_answered_with_an_error_and_the_next_goes_on() {
+fn every_hostile_line_gets_an_error_and_the_next_line_is_read() {
     let mut questions = String::new();
     for (line, _) in HOSTILE {
         questions.push_str(line);
@@ -74,7 +74,7 @@ fn errors_say_where_and_what_there_is_instead() {
 }
 
 #[test]
-fn an_answer_comes_before_the_next_question() {
+fn a_reply_comes_before_the_next_line_is_read() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_milena"))
         .arg("codec")
         .stdin(Stdio::piped())

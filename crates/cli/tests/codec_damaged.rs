@@ -23,7 +23,7 @@ const QUESTIONS: [&str; 10] = [
 const KINDS: [&str; 5] = ["malformed", "unsupported_version", "limit_exceeded", "invalid_value", "unknown_message"];
 
 #[test]
-fn every_damaged_line_is_answered_and_the_next_goes_on() {
+fn every_damaged_line_gets_a_reply_and_the_next_line_is_read() {
     let mut random = Random::new(1944);
     let mut lines = Vec::new();
     for round in 0..5_000 {

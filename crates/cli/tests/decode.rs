@@ -106,7 +106,7 @@ fn other_protocols_in_place_of_kafka_are_named() {
 }
 
 #[test]
-fn an_answer_alone_is_a_guess_and_says_so() {
+fn a_response_alone_is_a_guess_and_says_so() {
     let metadata = "00000024 00000005 00000001 00000001 0005 6b61666b61 00002384 00000001 0000 0001 74 00000000";
     let outcome = milena(&["decode", "--json", metadata], b"");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);

@@ -59,7 +59,7 @@ fn what_cannot_be_read_shows_up_to_there() {
 }
 
 #[test]
-fn bytes_behind_a_message_are_named_and_do_no_harm() {
+fn bytes_after_a_message_are_named_and_do_no_harm() {
     let outcome = milena(&["decode", "-m", "HeartbeatResponse", "--version", "0", "001b beef"], b"");
     assert_eq!((outcome.code, outcome.stderr.lines().count()), (0, 1));
     assert!(outcome.stderr.starts_with("note: 2 bytes left over") && outcome.stderr.contains("beef"));
@@ -127,7 +127,7 @@ fn pages_and_completions_are_there() {
 }
 
 #[test]
-fn a_reader_who_has_enough_ends_it_in_silence() {
+fn a_closed_stdout_ends_a_command_silently() {
     for args in [&["describe", "Fetch"][..], &["codec"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_milena"))
             .args(args)

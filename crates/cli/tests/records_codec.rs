@@ -40,7 +40,7 @@ fn flipped(hex: &str, at: usize) -> String {
 }
 
 #[test]
-fn a_marker_of_kafka_is_answered_to_the_letter() {
+fn a_marker_of_kafka_is_printed_exactly() {
     let question = json!({ "id": 7, "op": "records", "hex": COMMIT });
     let outcome = milena(&["codec"], question.to_string().as_bytes());
     let expected = r#"{"id":7,"ok":true,"partialTail":0,"batches":[{"magic":2,"baseOffset":26,"lastOffset":26,"#
@@ -101,7 +101,7 @@ fn bytes_are_built_as_kafka_writes_them() {
     let record = json!([{ "key": "azA=", "value": "djA=" }]);
     assert_eq!(build(json!({ "magic": 0, "records": record })), MESSAGE);
     let marker = read(COMMIT, false)["batches"][0].clone();
-    assert_eq!(build(marker), COMMIT, "what `records` answers is what `build` takes");
+    assert_eq!(build(marker), COMMIT, "`build` takes what `records` prints");
 }
 
 #[test]
@@ -224,7 +224,7 @@ const HOSTILE: [(&str, &str); 27] = [
 ];
 
 #[test]
-fn every_hostile_line_is_answered_with_an_error() {
+fn every_hostile_line_gets_an_error() {
     let questions: Vec<String> = HOSTILE.iter().map(|(line, _)| format!("{{{line}}}")).collect();
     let outcome = milena(&["codec"], questions.join("\n").as_bytes());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));

@@ -141,7 +141,7 @@ fn damage_shows_and_is_a_failure() {
 }
 
 #[test]
-fn reading_goes_on_behind_a_size_that_makes_no_sense() {
+fn reading_goes_on_after_a_size_that_makes_no_sense() {
     // The size of the first batch is -1, 5, or more than there is.
     for size in ["ffffffff", "00000005", "7fffff00", "00001000"] {
         let damaged = BATCH.replacen("0000004c", size, 1);

@@ -144,7 +144,7 @@ fn what_is_saved_can_be_read_while_the_tap_runs() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_and_the_traffic_goes_on() {
+fn a_full_disk_is_reported_and_the_traffic_goes_on() {
     let (_broker, bootstrap) = broker();
     let full = file("full.jsonl");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();

@@ -259,7 +259,7 @@ fn describe_log_dirs_has_no_field_for_most_codes_up_to_version_2() {
 }
 
 #[test]
-fn a_fetch_in_a_session_is_answered_by_the_broker_whose_session_lives_on() {
+fn the_broker_responds_to_a_fetch_in_a_session_and_the_session_goes_on() {
     for version in 7..=18 {
         let (topic, name) = match version {
             13.. => ("topicId", json!("AAAAAAAAAAAAAAAAAAAAAQ")),

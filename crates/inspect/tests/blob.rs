@@ -54,7 +54,7 @@ fn an_assignment_reported_as_a_subscription_is_seen() {
 }
 
 #[test]
-fn a_subscription_of_version_1_with_bytes_behind_is_read_and_they_are_named() {
+fn a_subscription_of_version_1_with_bytes_after_it_is_read_and_they_are_named() {
     // Version 1 with what version 2 has after it, as some clients send it: issue 1808 of sarama.
     let blob = read(Kind::Subscription, hex("0001 00000001 0001 74 ffffffff 00000000 ffffffff")).unwrap();
     assert_eq!((blob.version, blob.leftover), (1, 4));

@@ -31,7 +31,7 @@ fn facts(exchange: &Exchange) -> Facts {
 }
 
 #[test]
-fn pipelined_requests_find_their_answers_by_id() {
+fn pipelined_requests_find_their_responses_by_id() {
     let exchanges = converse(&[
         "> 000c 0000 00000007 ffff 0001 67 00000003 0001 6d",
         "> 0003 0001 00000008 0001 63 ffffffff",
@@ -152,7 +152,7 @@ fn what_no_release_has_passes_as_it_is() {
 }
 
 #[test]
-fn answers_that_nobody_waits_for_are_kept() {
+fn responses_that_nobody_waits_for_are_kept() {
     let heartbeat = "> 000c 0000 00000007 ffff 0001 67 00000003 0001 6d";
     let exchanges = converse(&["< 00000005 0000", "< 00", heartbeat, "> 0012 0000 00000008 ffff", "< 00000008 0000"]);
     assert_eq!(exchanges[0].remarks, [Remark::RequestNotSeen { correlation_id: 5 }]);
@@ -164,7 +164,7 @@ fn answers_that_nobody_waits_for_are_kept() {
 }
 
 #[test]
-fn ids_may_repeat_and_the_oldest_is_answered_first() {
+fn ids_may_repeat_and_the_oldest_request_gets_the_first_response() {
     let exchanges = converse(&[
         "> 0012 0000 00000000 0001 61",
         "> 0012 0000 00000000 0001 62",

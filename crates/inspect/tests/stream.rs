@@ -90,7 +90,7 @@ fn other_protocols_are_named_with_the_number_that_people_see() {
 }
 
 #[test]
-fn answers_alone_are_guessed_with_reasons() {
+fn responses_alone_are_guessed_with_reasons() {
     let spec = Spec::kafka();
     let cases = [
         (
@@ -133,7 +133,7 @@ fn answers_alone_are_guessed_with_reasons() {
 }
 
 #[test]
-fn an_answer_with_a_small_id_is_no_request_of_produce() {
+fn a_response_with_a_small_id_is_not_a_produce_request() {
     // ApiVersions version 0 with id 2: as Produce version 2 it would leave most of its bytes over.
     let bytes = stream(&["00000002 0000 00000003 0000 0000 0009 0001 0004 000b 0012 0000 0003"]);
     let found = read(&bytes, Assume::Nothing);

@@ -120,7 +120,7 @@ fn strings_have_the_escapes_of_their_languages() {
 }
 
 #[test]
-fn arrays_of_decimals_are_told_from_hex() {
+fn arrays_of_decimals_are_distinguished_from_hex() {
     for (text, expected) in [
         ("[0, 18, -1, 97]", &[0, 18, 255, 97][..]),
         ("[0 18 255 97]", &[0, 18, 255, 97]),

@@ -120,7 +120,7 @@ fn records_of_the_metadata_log_have_three_numbers_in_front() {
     });
     assert_eq!(record.to_json(), expected);
     let record = read("__cluster_metadata", "", &format!("{topic} 0102"));
-    assert_eq!(record.notes, ["2 bytes behind the value, from byte 28 of it, belong to nothing that is known"]);
+    assert_eq!(record.notes, ["unexpected 2 bytes after the value, from byte 28 of it"]);
     assert_eq!(record.to_json()["value"]["leftover"], "AQI=");
 
     for (value, expected) in [

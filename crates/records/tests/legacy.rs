@@ -122,7 +122,7 @@ fn checksums_inside_count_when_checksums_do() {
 }
 
 #[test]
-fn lengths_beyond_the_message_are_refused_and_bytes_behind_it_are_not() {
+fn lengths_beyond_the_message_are_refused_and_bytes_after_it_are_not() {
     let mut long = message(0, 0, 0, b"value");
     long[25] = 6;
     BatchMut::new(&mut long).unwrap().update_crc();

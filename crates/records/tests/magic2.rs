@@ -159,7 +159,7 @@ fn the_walk_tells_tails_from_nonsense_in_the_order_of_kafka() {
 }
 
 #[test]
-fn the_walk_goes_on_behind_a_batch_that_is_refused() {
+fn the_walk_goes_on_after_a_batch_that_is_refused() {
     let mut bytes = vec![0; 12 + 14];
     bytes[11] = 14;
     bytes[16] = 2;

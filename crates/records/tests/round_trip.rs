@@ -83,7 +83,7 @@ fn setting_offset_and_epoch_leaves_the_checksum_and_the_payload_alone() {
 }
 
 #[test]
-fn damage_is_told_from_nonsense() {
+fn damage_is_distinguished_from_nonsense() {
     let mut bytes = encode(&records(), Codec::None).unwrap().to_vec();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;

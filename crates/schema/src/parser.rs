@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_stands_above_or_behind() {
+    fn documentation_is_above_a_line_or_at_its_end() {
         let text = format!("{FIRST}// What it\n// is for.\nrequest\n  A int8 0+ // Small.\nresponse\n");
         let mut parser = Parser::new();
         parser.file("messages/00_first.kafka", &text).unwrap();

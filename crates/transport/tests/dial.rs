@@ -157,7 +157,7 @@ async fn a_client_certificate_is_shown_to_a_server_that_asks() {
 }
 
 #[tokio::test]
-async fn a_plain_port_is_named_when_it_answers_and_when_it_closes() {
+async fn a_plain_port_is_named_when_it_responds_and_when_it_closes() {
     let (folder, authority) = (Folder::new(), Authority::new());
     let ca = Some(folder.file("ca.pem", &authority.0.pem()));
     let tls = Tls::new(&TlsConfig { ca, ..TlsConfig::default() }).unwrap();

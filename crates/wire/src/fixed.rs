@@ -121,7 +121,7 @@ mod tests {
     use crate::{ErrorKind, Reader, Writer};
 
     #[test]
-    fn values_stand_one_behind_the_other() {
+    fn values_are_read_one_after_the_other() {
         let mut writer = Writer::new();
         writer.fixed((1i16, true, -1i64, 0x0102_0304i32));
         let bytes = writer.into_bytes();

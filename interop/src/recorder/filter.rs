@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_of_each_pair_are_taken_and_their_answers_with_them() {
+    fn a_number_of_each_pair_is_taken_with_the_responses() {
         let mut filter = Filter::new(Some(2));
         let taken: Vec<bool> = (1..=4).map(|id| filter.takes_request(&request(4, id))).collect();
         assert_eq!(taken, [true, true, false, false]);

@@ -211,7 +211,7 @@ fn a_second_member_begins_a_rebalance_that_ends_when_the_first_is_back() {
 }
 
 #[test]
-fn a_member_that_does_not_come_back_in_time_is_left_behind() {
+fn a_member_that_does_not_rejoin_in_time_is_removed() {
     let (mut bench, leader, other) = Bench::pair();
     let third = bench.join("");
     bench.join(&leader);
@@ -346,7 +346,7 @@ fn a_static_member_that_restarts_keeps_its_assignment() {
 }
 
 #[test]
-fn the_first_rebalance_waits_for_others_when_it_is_told_to() {
+fn the_first_rebalance_waits_for_others_when_a_delay_is_configured() {
     let mut bench = Bench::new(GroupSettings { initial_rebalance_delay_ms: 3000, ..SETTINGS });
     let first = bench.join("");
     bench.advance(2000);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_means_another_node_starts_again() {
+    fn a_client_that_means_another_node_is_sent_back_to_bootstrap() {
         let state = state();
         let code = |cluster_id: Option<&str>, node_id| {
             let cluster_id = cluster_id.map(Into::into);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_is_listed_twice_is_answered_once() {
+    fn a_topic_that_is_listed_twice_is_in_the_response_once() {
         let state = state();
         create(&state, "a", 1);
         let topic = |name: &str| MetadataRequestTopic { name: Some(name.into()), ..Default::default() };

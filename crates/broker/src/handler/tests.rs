@@ -126,7 +126,7 @@ pub(crate) fn incoming_request(api: ApiKey, version: i16, body: &[u8]) -> Incomi
 }
 
 #[test]
-fn every_version_served_answers_the_request_of_defaults() {
+fn every_version_served_responds_to_a_default_request() {
     let state = state();
     create(&state, "a", 1);
     for &(api, versions) in SERVED {

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_comes_twice_answers_its_old_offset() {
+    fn a_batch_that_comes_twice_returns_its_first_offset() {
         let producers = with(&[batch(0, 0, 4), batch(0, 5, 5)]);
         assert_eq!(producers.check(batch(0, 0, 4)), Ok(Some(at(0))));
         assert_eq!(producers.check(batch(0, 5, 5)), Ok(Some(at(1))));

@@ -80,7 +80,7 @@ async fn ports_and_ids_follow_the_first_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_virtual_clock_moves_only_when_it_is_told_to() {
+async fn a_virtual_clock_moves_only_when_it_is_advanced() {
     let broker = BrokerConfig { virtual_clock: Some(1_700_000_000_000), ..BrokerConfig::default() };
     let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, racks: Vec::new(), broker }).await.unwrap();
     let mut client = Client::new(cluster.address(1).unwrap());

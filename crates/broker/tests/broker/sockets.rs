@@ -168,7 +168,7 @@ fn a_waiting_fetch_wakes_for_records_and_gives_up_in_time() {
 }
 
 #[test]
-fn requests_that_come_together_are_answered_in_their_order() {
+fn requests_that_come_together_get_responses_in_their_order() {
     let (_runtime, _broker, mut client) = start(BrokerConfig::default());
     let topic = ("letters", client.create("letters", &[]));
     client.send(&fetch(topic, 0, 100), 12);
@@ -180,7 +180,7 @@ fn requests_that_come_together_are_answered_in_their_order() {
 }
 
 #[test]
-fn acks_0_has_no_answer_and_its_error_closes() {
+fn acks_0_has_no_response_and_its_error_closes() {
     let (_runtime, broker, mut client) = start(BrokerConfig::default());
     let topic = ("letters", client.create("letters", &[]));
     let batch = encode(&[Record::from_value("x")], Codec::None).unwrap();

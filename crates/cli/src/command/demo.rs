@@ -159,7 +159,7 @@ impl Demo {
 fn letters() -> Vec<Record> {
     vec![
         Record::new("vienna", "Dear Milena, do letters arrive in the order they were sent?").with_header("lang", "en"),
-        Record::new("vienna", "And is one that was never answered still there?").with_header("lang", "en"),
+        Record::new("vienna", "And is one that was never replied to still there?").with_header("lang", "en"),
         Record { key: Some("prague".into()), value: None, ..Record::default() }.with_header("why", "forget this one"),
     ]
 }

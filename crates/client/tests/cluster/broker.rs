@@ -224,7 +224,7 @@ async fn serve(
     }
 }
 
-/// Not a broker: says these bytes to whoever connects and asks something, and closes.
+/// Not a broker: sends these bytes to every client after its first request, and closes.
 pub(crate) async fn not_a_broker(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

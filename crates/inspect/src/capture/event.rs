@@ -21,7 +21,7 @@ pub enum CaptureEvent {
         missing: u64,
         /// Bytes that were captured and skipped, up to where a frame was recognised.
         passed: u64,
-        /// How many bytes are missing is not known: the connection began before the capture, or anew.
+        /// How many bytes are missing is not known: the connection began before the capture, or began again.
         unknown: bool,
     },
     /// A connection is at its end, or the capture is.

@@ -157,7 +157,7 @@ mod tests {
     const HEARTBEAT: &[u8] = b"\0\0\0\x1b\0\x0c\0\0\0\0\0\x07\xff\xff\0\x07readers\0\0\0\x03\0\x02m1";
 
     #[test]
-    fn requests_are_told_by_what_they_are() {
+    fn requests_are_recognised_by_their_content() {
         assert_eq!(request(HEARTBEAT), Verdict::Request);
         assert_eq!(request(&HEARTBEAT[..13]), Verdict::Short);
         // Not all of it is there, but what is there fits.

@@ -229,6 +229,6 @@ fn note_leftover(notes: &mut Vec<String>, what: &str, content: &RecordContent) {
     if let RecordContent::Read { leftover: count @ 1.., part, .. } = content {
         let bytes = if *count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") };
         let at = part.base + part.bytes.len() - count;
-        notes.push(format!("{bytes} behind the {what}, from byte {at} of it, belong to nothing that is known"));
+        notes.push(format!("unexpected {bytes} after the {what}, from byte {at} of it"));
     }
 }

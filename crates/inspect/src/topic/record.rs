@@ -15,7 +15,7 @@ pub struct TopicRecord {
     pub key: RecordContent,
     /// The value.
     pub value: RecordContent,
-    /// What members of a group told each other in the value, by the path of the field.
+    /// What members of a group sent each other in the value, by the path of the field.
     pub blobs: Vec<(String, Blob)>,
     /// What is odd about it, one sentence each.
     pub notes: Vec<String>,
@@ -28,13 +28,13 @@ pub enum RecordContent {
     Null,
     /// Understood.
     Read {
-        /// The message behind the numbers in front; its `base` is how many bytes those take.
+        /// The message after the leading numbers; `base` is how many bytes those take.
         part: Part,
         /// The numbers in front, by name: `type`, `version`, `frameVersion`.
         prefix: Vec<(&'static str, i64)>,
         /// The message as JSON.
         json: Value,
-        /// Bytes behind the message.
+        /// Bytes after the message.
         leftover: usize,
     },
     /// Not understood, and kept as it is.

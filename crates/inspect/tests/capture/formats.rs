@@ -190,7 +190,7 @@ fn segmentation_offload_leaves_a_length_of_zero() {
 }
 
 #[test]
-fn ipv6_has_headers_behind_its_header() {
+fn ipv6_has_headers_after_its_header() {
     let cases: [(u8, &[u8]); 4] = [
         (6, &[]),
         // Options of hops, then of the destination, twice as long.

@@ -14,18 +14,18 @@ fn data(name: &str) -> Vec<u8> {
 fn counted(name: &str) -> (BTreeMap<(i16, i16), u64>, u64) {
     let text = String::from_utf8(data(name)).expect("text");
     let mut requests = BTreeMap::new();
-    let mut answers = 0;
+    let mut responses = 0;
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["answers", count] => answers = count.parse().expect(line),
+            ["responses", count] => responses = count.parse().expect(line),
             [key, version, count] => {
                 requests.insert((key.parse().expect(line), version.parse().expect(line)), count.parse().expect(line));
             }
             _ => panic!("{line}"),
         }
     }
-    (requests, answers)
+    (requests, responses)
 }
 
 #[test]
@@ -39,13 +39,13 @@ fn every_frame_is_found_that_tshark_found_and_reads_to_its_end() {
         let read = read(&data(file));
         assert_eq!(read.error, None);
         assert!(read.gaps.is_empty());
-        let (requests, answers) = counted(counts);
+        let (requests, responses) = counted(counts);
         let mut found: BTreeMap<(i16, i16), u64> = BTreeMap::new();
         let mut whole = 0;
         for captured in &read.exchanges {
             let exchange = &captured.exchange;
             assert!(captured.facts.unread.is_empty(), "{file}: {:?}", captured.facts.unread);
-            let head = exchange.head().expect("no answer is without its request");
+            let head = exchange.head().expect("every response has its request");
             *found.entry((head.api_key.0, head.api_version)).or_default() += 1;
             for frame in exchange.request.iter().chain(&exchange.response).filter(|frame| frame.missing == 0) {
                 let decoded = frame.decode().unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -55,16 +55,16 @@ fn every_frame_is_found_that_tshark_found_and_reads_to_its_end() {
             }
         }
         assert_eq!(found, requests, "{file}");
-        assert_eq!(whole, answers, "{file}");
+        assert_eq!(whole, responses, "{file}");
         let cut = read.exchanges.iter().filter_map(|captured| captured.exchange.response.as_ref());
-        assert_eq!(cut.filter(|answer| answer.missing > 0).count(), unfinished, "{file}");
+        assert_eq!(cut.filter(|response| response.missing > 0).count(), unfinished, "{file}");
         let lost: u64 = read.connections.iter().map(|connection| connection.missing + connection.passed).sum();
         assert_eq!(lost, 0, "{file}");
     }
 }
 
 #[test]
-fn clients_and_their_topics_are_told() {
+fn clients_and_their_topics_are_reported() {
     let read = read(&data("kafka-4.4.pcap"));
     let of = |id: &'static str| read.connections.iter().filter(move |connection| connection.client_id() == Some(id));
     let software = |id: &'static str| of(id).find_map(|connection| connection.software.clone()).unwrap();

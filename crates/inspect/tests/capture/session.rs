@@ -21,7 +21,7 @@ fn three(client: u32, broker: u32) -> Vec<Tcp> {
 }
 
 #[test]
-fn requests_meet_their_answers() {
+fn requests_meet_their_responses() {
     let read = read(&file(&three(1, 1)));
     assert_eq!(read.ids(), "1 2 3");
     assert!(read.gaps.is_empty());
@@ -106,7 +106,7 @@ fn a_frame_with_a_hole_is_named_and_the_next_one_found() {
 }
 
 #[test]
-fn behind_a_hole_over_the_end_of_a_frame_the_next_frame_is_found_by_what_it_is() {
+fn after_a_hole_over_the_end_of_a_frame_the_next_frame_is_found_by_its_content() {
     let (mut sides, mut all) = Sides::open(1, 1);
     all.push(sides.asks(1));
     all.push(sides.answers(1));
@@ -168,7 +168,7 @@ fn a_connection_that_began_before_is_read_from_the_first_request_on() {
 }
 
 #[test]
-fn an_answer_that_the_end_of_the_connection_cut_off_is_no_loss() {
+fn a_response_cut_off_by_the_end_of_the_connection_is_no_loss() {
     let (mut sides, mut all) = Sides::open(1, 1);
     all.push(sides.asks(1));
     all.push(sides.says(false, &answer(1)[..9]));

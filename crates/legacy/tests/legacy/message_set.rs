@@ -36,7 +36,7 @@ fn sets_cut_at_any_byte_decode_as_in_kafka_python() {
 }
 
 #[test]
-fn sets_behind_a_size_cut_at_any_byte_decode_as_in_kafka_python() {
+fn sets_after_a_size_cut_at_any_byte_decode_as_in_kafka_python() {
     for case in cases("sets") {
         let prefixed = bytes(&case["prefixed"]);
         for (size, expected) in case["prefixed_cuts"].as_array().unwrap().iter().enumerate() {

@@ -83,7 +83,7 @@ fn responses_cut_at_any_byte_are_errors() {
 }
 
 #[test]
-fn bytes_behind_a_response_are_left_alone() {
+fn bytes_after_a_response_are_ignored() {
     for case in cases("responses") {
         let function = case["function"].as_str().unwrap();
         let mut data = bytes(&case["hex"]).to_vec();

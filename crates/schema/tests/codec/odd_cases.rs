@@ -116,7 +116,7 @@ fn strings_end_at_32767_bytes() {
 }
 
 #[test]
-fn bytes_behind_the_message_are_counted() {
+fn bytes_after_the_message_are_counted() {
     let decoded = message("MetadataRequest").decode(bytes("00000000 0102"), 1).unwrap();
     assert_eq!(decoded.leftover, 2);
 }

@@ -266,7 +266,7 @@ fn impossible_offsets_are_never_reported_as_lost() {
 }
 
 #[test]
-fn neighbours_with_wrong_checksums_are_told_apart() {
+fn neighbours_with_wrong_checksums_are_distinguished() {
     let mut log = log(&[plain(&[40]), plain(&[30]), plain(&[20]), plain(&[10])]);
     log.batches[1][70] ^= 1;
     log.batches[2][70] ^= 1;

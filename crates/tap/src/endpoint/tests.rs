@@ -32,7 +32,7 @@ fn message_id(message: &MessageSpec, index: usize) -> StructId {
 }
 
 #[test]
-fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
+fn every_host_of_every_response_is_rewritten_or_left_alone_for_a_reason() {
     let mut left = BTreeSet::new();
     let mut handled = 0;
     for message in Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response) {
@@ -45,7 +45,7 @@ fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
             let fields = &message.structure(id).fields;
             let at = fields.iter().position(|field| is_endpoint(message, message.structure(id), field));
             let at = at.unwrap_or_else(|| panic!("{}.{name} has a host that nobody rewrites", message.name));
-            assert!(is_port(&fields[at + 1]), "{}.{name}: the port is not behind the host", message.name);
+            assert!(is_port(&fields[at + 1]), "{}.{name}: the port does not follow the host", message.name);
             assert_eq!(fields[at].versions, fields[at + 1].versions, "{}.{name}", message.name);
             for version in versions.iter() {
                 let found = finder(ApiKey(message.key.unwrap()), version).is_some();
@@ -55,8 +55,8 @@ fn every_host_of_every_answer_is_rewritten_or_left_alone_for_a_reason() {
         }
     }
     let all: BTreeSet<_> = LEFT_ALONE.iter().map(|(message, inner, _)| (*message, *inner)).collect();
-    assert_eq!(left, all, "what is left alone is there");
-    assert!(handled > 40, "{handled} versions of answers have hosts");
+    assert_eq!(left, all, "every field on the list exists");
+    assert!(handled > 40, "{handled} versions of responses have hosts");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn local(host: &str, port: i32) -> (String, u16) {
 }
 
 #[test]
-fn an_answer_changes_in_hosts_and_ports_and_in_nothing_else() {
+fn a_response_changes_in_hosts_and_ports_only() {
     let mut moves = 0;
     for message in Spec::kafka().messages.iter().filter(|message| message.kind == MessageKind::Response) {
         let api = ApiKey(message.key.unwrap());
@@ -129,7 +129,7 @@ fn an_answer_changes_in_hosts_and_ports_and_in_nothing_else() {
 }
 
 #[test]
-fn an_answer_without_a_node_stays_as_it_is() {
+fn a_response_without_a_node_stays_as_it_is() {
     // FindCoordinator version 0: error 15, node -1, no host, port -1.
     let frame = Bytes::from_static(b"\0\0\0\x07\0\x0f\xff\xff\xff\xff\0\0\xff\xff\xff\xff");
     let mut asked = |_: &str, _| -> Option<(String, u16)> { panic!("there is no host to ask about") };
@@ -140,7 +140,7 @@ fn an_answer_without_a_node_stays_as_it_is() {
 }
 
 #[test]
-fn an_answer_that_is_cut_off_before_its_hosts_is_unreadable() {
+fn a_response_that_is_cut_off_before_its_hosts_is_unreadable() {
     let message = Spec::kafka().message("ShareFetchResponse").unwrap();
     let version = message.versions.max();
     let mut whole = vec![0, 0, 0, 7, 0];

@@ -147,7 +147,7 @@ async fn the_last_token_of_gssapi_has_no_response_and_unknown_apis_keep_their_na
 }
 
 #[tokio::test]
-async fn the_bare_tokens_of_sasl_pass_and_requests_are_known_again_behind_them() {
+async fn raw_sasl_tokens_pass_and_later_requests_are_recognised() {
     let handshake = raw(ApiKey::SASL_HANDSHAKE, 0, 1, b"\0\x05PLAIN");
     let token = b"\0\0\0\x0d\0alice\0secret".to_vec();
     let metadata = frame(&MetadataRequest::default(), 0, 2);
@@ -183,7 +183,7 @@ async fn the_bare_tokens_of_sasl_pass_and_requests_are_known_again_behind_them()
 }
 
 #[tokio::test]
-async fn a_produce_that_wants_no_answer_gets_none_and_the_next_request_its_own() {
+async fn a_produce_with_acks_0_gets_no_response_and_the_next_request_its_own() {
     let broker = broker().await;
     let (tap, _watch) = tap(&broker, &[], &[]);
     let mut client = Raw::to(&tap).await;
@@ -193,7 +193,7 @@ async fn a_produce_that_wants_no_answer_gets_none_and_the_next_request_its_own()
 }
 
 #[tokio::test]
-async fn a_version_of_api_versions_that_the_broker_lacks_is_answered_in_its_old_form() {
+async fn a_version_of_api_versions_that_the_broker_lacks_gets_the_version_0_response() {
     let broker = broker().await;
     let (tap, _watch) = tap(&broker, &[], &["produce=5"]);
     let mut client = Raw::to(&tap).await;

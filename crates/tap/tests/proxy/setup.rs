@@ -114,10 +114,10 @@ impl Raw {
     pub(crate) async fn ask<R: Request>(&mut self, request: &R, version: i16, correlation_id: i32) -> R::Response {
         use milena_messages::Message as _;
         self.send(&frame(request, version, correlation_id)).await;
-        let answer = self.read().await.expect("an answer");
-        assert_eq!(answer[..4], correlation_id.to_be_bytes());
+        let response = self.read().await.expect("a response");
+        assert_eq!(response[..4], correlation_id.to_be_bytes());
         let tagged = R::API_KEY.response_header_version(version) >= 1;
-        R::Response::from_bytes(answer.slice(if tagged { 5 } else { 4 }..), version).unwrap()
+        R::Response::from_bytes(response.slice(if tagged { 5 } else { 4 }..), version).unwrap()
     }
 }
 

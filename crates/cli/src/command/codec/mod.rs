@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_those_of_the_contract() {
+    fn replies_are_those_of_the_contract() {
         let cases = [
             (
                 r#"{"id":1,"op":"decode","message":"HeartbeatResponse","version":1,"hex":"00000005001bff"}"#,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_nothing_has_no_answer_and_the_last_needs_no_line_feed() {
+    fn an_empty_line_has_no_reply_and_the_last_needs_no_line_feed() {
         assert_eq!(ask("\n  \r\n"), "");
         assert_eq!(ask("{\"op\":\"error\",\"code\":0}").lines().count(), 1);
     }

@@ -118,7 +118,7 @@ impl Summary {
             let count: u64 = self.apis.values().map(|count| count.throttled).sum();
             let _ = writeln!(
                 text,
-                "\n{count} responses told clients to wait for a quota, {:.1} s in all.",
+                "\n{count} responses asked clients to wait for a quota, {:.1} s in all.",
                 total.as_secs_f64()
             );
         }
