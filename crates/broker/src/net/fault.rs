@@ -44,7 +44,7 @@ impl Fault {
             Self::Patch(patch) => {
                 let mut whole = BytesMut::with_capacity(frame.iter().map(Bytes::len).sum());
                 frame.iter().for_each(|segment| whole.extend_from_slice(segment));
-                // The size in front is made anew.
+                // The size in front is made again.
                 match patch.apply(&whole.freeze().slice(4..)) {
                     Patched::Changed(changed) => with_size(changed),
                     Patched::Unchanged => frame,
