@@ -35,7 +35,11 @@
 //! | DescribeGroups, ListGroups, DeleteGroups | 0-6, 0-5, 0-2 | |
 //! | DescribeConfigs, ListConfigResources | 0-4, 0-1 | topics, brokers, the root logger, client metrics, groups |
 //! | AlterConfigs, IncrementalAlterConfigs | 0-2, 0-1 | topics as CreateTopics; what is set for all brokers holds for topics, the rest is stored |
-//! | DescribeCluster | 0-2 | |
+//! | DescribeCluster, DescribeTopicPartitions | 0-2, 0 | |
+//! | CreatePartitions | 0-3 | not of the topics of coordinators |
+//! | ElectLeaders | 0-2 | |
+//! | AlterPartitionReassignments, ListPartitionReassignments | 0-1, 0 | complete at once |
+//! | DescribeLogDirs, AlterReplicaLogDirs | 0-5, 0-2 | one folder per node, in name only |
 //!
 //! Nothing is ever dropped from a log: retention and compaction are not carried out.
 //!

@@ -1,5 +1,6 @@
 //! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
 
+mod changes;
 pub(crate) mod node;
 pub(crate) mod resource_config;
 pub(crate) mod running;

@@ -123,6 +123,14 @@ impl Topics {
             let message = format!("Topic '{name}' collides with existing topic: {other}");
             return Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, message));
         }
+        self.check_more(name, partitions, max_partitions)
+    }
+
+    /// Checks whether a topic may have that many partitions more.
+    ///
+    /// # Errors
+    /// There would be too many.
+    pub(crate) fn check_more(&self, name: &str, partitions: usize, max_partitions: usize) -> Result<(), Refusal> {
         if self.partitions.saturating_add(partitions) > max_partitions {
             let message = format!(
                 "This broker has {} partitions of at most {max_partitions}; topic '{name}' would add {partitions}.",
@@ -139,6 +147,12 @@ impl Topics {
         self.by_metric.insert(topic_name::in_metrics(&topic.name), topic.name.clone());
         self.by_id.insert(topic.id, topic.clone());
         self.by_name.insert(topic.name.clone(), topic);
+    }
+
+    /// Adds partitions to a topic that is here.
+    pub(crate) fn grow(&mut self, topic: &Topic, partitions: Vec<Arc<Partition>>) {
+        self.partitions += partitions.len();
+        topic.partitions.write().unwrap_or_else(PoisonError::into_inner).extend(partitions);
     }
 
     /// Takes a topic out; `None` when it is not there.

@@ -14,7 +14,7 @@ use crate::storage::partition::Partition;
 
 /// The operations on a topic without an authorizer: read, write, create, delete, alter, describe, and describe and alter
 /// its settings. Bit n is operation n.
-const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
+pub(super) const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// The same for the cluster: create, alter, describe, cluster action, describe and alter settings, idempotent write.
 pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 /// The request did not ask for them.

@@ -94,6 +94,30 @@ impl Leadership {
         Ok(())
     }
 
+    /// Makes any replica that is up the leader and the only one in sync. False when none is up.
+    pub(crate) fn lead_unclean(&mut self, is_up: impl Fn(i32) -> bool) -> bool {
+        let Some(first) = self.replicas.iter().copied().find(|node| is_up(*node)) else { return false };
+        (self.leader, self.in_sync) = (first, vec![first]);
+        self.epoch += 1;
+        true
+    }
+
+    /// Moves the partition to other replicas, of which at least one is up. Those that are up are in sync at once; the
+    /// leader stays when it is among them.
+    pub(crate) fn reassign(&mut self, replicas: Vec<i32>, is_up: impl Fn(i32) -> bool) {
+        let kept = self.in_sync.iter().copied().filter(|node| replicas.contains(node) && is_up(*node));
+        let mut in_sync: Vec<i32> = kept.collect();
+        in_sync.extend(replicas.iter().copied().filter(|node| !self.in_sync.contains(node) && is_up(*node)));
+        let shrunk = self.replicas.iter().any(|node| !replicas.contains(node));
+        (self.replicas, self.in_sync) = (replicas, in_sync);
+        if !self.in_sync.contains(&self.leader) {
+            self.elect(is_up);
+        } else if shrunk {
+            // Kafka begins an epoch as well, so that those that are no replica any more are fenced.
+            self.epoch += 1;
+        }
+    }
+
     fn elect(&mut self, is_up: impl Fn(i32) -> bool) {
         let first = self.replicas.iter().find(|node| self.in_sync.contains(node) && is_up(**node));
         self.leader = first.copied().unwrap_or(NO_LEADER);
