@@ -14,7 +14,7 @@ const MORE: &str = "\
 Start here:
   milena demo                                      see a client and a broker talk, frame by frame
   milena describe Fetch                            the layout of a message, at every version
-  milena decode --request --annotate 00000017…     what each byte of a frame means
+  milena decode 0000000a0012000000000001ffff       what each byte of a frame means
   milena apis --bootstrap localhost:9092           which APIs and versions a broker has
 
 Exit codes:

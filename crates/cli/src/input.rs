@@ -76,11 +76,12 @@ impl BytesInput {
         let text = self.text.join(" ");
         let bytes = match self.input.form() {
             None => text.into_bytes(),
-            Some(form) => text::parse(&text, form).map_err(|error| {
-                Failure::failed(error).hint(match self.text.as_slice() {
-                    [name] if name.contains(['.', '/']) => "if this is the name of a file, there is no such file",
-                    _ => "--input hex|base64|escaped|raw says what it is",
-                })
+            Some(form) => text::parse(&text, form).map_err(|error| match self.text.as_slice() {
+                [name] if form == Form::Auto && name.contains(['.', '/']) => {
+                    Failure::failed(format!("there is no file {name}"))
+                        .hint(format!("as bytes it cannot be read: {error}"))
+                }
+                _ => Failure::failed(error).hint("set its form with --input hex, base64, escaped or raw"),
             })?,
         };
         Input::open(Box::new(Cursor::new(bytes)), InputFormat::Raw, "the input")

@@ -120,3 +120,16 @@ fn one_name_means_one_thing() {
         assert!(!seen.contains_key(alias), "{alias} has a name already");
     }
 }
+
+#[test]
+fn a_negative_number_is_the_value_of_its_option() {
+    for (path, command) in commands() {
+        for arg in command.get_arguments() {
+            let values = arg.get_value_names().unwrap_or_default();
+            if arg.get_long().is_some() && values.iter().any(|name| matches!(name.as_str(), "N" | "PORT")) {
+                let taken = arg.is_allow_negative_numbers_set() || arg.is_allow_hyphen_values_set();
+                assert!(taken, "{path}: the error about --{} -1 has to name the option", arg.get_id());
+            }
+        }
+    }
+}

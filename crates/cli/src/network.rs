@@ -1,6 +1,6 @@
 //! What all commands that talk to brokers share: options, the client, hints about its errors.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use milena_client::{
 };
 use milena_connection::{ConnectionError, Foreign};
 use milena_messages::ErrorCode;
+use milena_transport::Address;
 use tokio::runtime::Runtime;
 
 use crate::conversation::Conversation;
@@ -31,7 +32,7 @@ pub(crate) struct Network {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Manner {
     /// Give up after this time, such as 500ms, 10s or 2m
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
     timeout: Duration,
 
     /// Print on stderr which frames are sent and received
@@ -68,8 +69,7 @@ impl Manner {
     async fn connect_with(&self, bootstrap: Vec<String>, change: impl FnOnce(&mut ClientConfig)) -> Result<Client> {
         let observer = self.verbose.then(|| Arc::new(Conversation::to_stderr()) as Arc<dyn Observer>);
         if self.verbose {
-            // One that is set already stays.
-            let _ = tracing_subscriber::fmt().with_writer(io::stderr).without_time().try_init();
+            log_to_stderr();
         }
         let mut config = self.config(bootstrap, observer)?;
         change(&mut config);
@@ -84,10 +84,14 @@ impl Manner {
     /// The configuration of a client.
     ///
     /// # Errors
-    /// The files for TLS cannot be used.
+    /// An address is not `host:port`; the files for TLS cannot be used.
     pub(crate) fn config(&self, bootstrap: Vec<String>, observer: Option<Arc<dyn Observer>>) -> Result<ClientConfig> {
+        let bootstrap: Vec<String> = bootstrap.into_iter().map(with_port).collect();
+        for address in &bootstrap {
+            Address::parse(address).map_err(|error| Failure::usage(format!("--bootstrap: {error}")))?;
+        }
         Ok(ClientConfig {
-            bootstrap: bootstrap.into_iter().map(with_port).collect(),
+            bootstrap,
             connect_timeout: self.timeout,
             request_timeout: self.timeout,
             deadline: self.timeout,
@@ -129,6 +133,20 @@ pub(crate) async fn stopped() -> std::io::Result<()> {
 #[cfg(not(unix))]
 pub(crate) async fn stopped() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
+}
+
+/// Prints events of `tracing` on stderr, in colour only on a terminal. A subscriber that is set already stays.
+fn log_to_stderr() {
+    let colour = io::stderr().is_terminal();
+    let _ = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(colour).without_time().try_init();
+}
+
+/// A time in which something can happen.
+fn positive_duration(text: &str) -> std::result::Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it has to be more than 0".to_owned()),
+        time => Ok(time),
+    }
 }
 
 /// A number with a unit; seconds without one.
@@ -210,6 +228,7 @@ mod tests {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(positive_duration("0s").is_err());
         for wrong in ["", "s", "10 parsecs", "-1s", "nan", "1e300s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

@@ -138,5 +138,5 @@ fn a_port_selects() {
     let none = milena(&["decode", FILE, "--port", "1"], b"");
     assert_eq!(none.code, 0);
     assert!(none.stdout.contains("331 packets in 0 connections"), "{}", none.stdout);
-    assert!(none.stderr.contains("331 of 331 packets are of other ports"), "{}", none.stderr);
+    assert!(none.stderr.contains("331 of 331 packets belong to other ports"), "{}", none.stderr);
 }

@@ -83,7 +83,7 @@ fn what_is_not_understood_shows_with_its_place_and_ends_with_1() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
     assert!(
         outcome.stderr.contains("cannot tell what these bytes are")
-            && outcome.stderr.contains("hint: say it with --as")
+            && outcome.stderr.contains("hint: name their kind with --as")
     );
 }
 
@@ -203,7 +203,7 @@ fn wrong_calls_end_with_2() {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{call:?}");
     }
     let outcome = milena(&["decode", "missing/file.bin"], b"");
-    assert!(outcome.code == 1 && outcome.stderr.contains("there is no such file"), "{}", outcome.stderr);
+    assert!(outcome.code == 1 && outcome.stderr.contains("there is no file "), "{}", outcome.stderr);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_frame_whose_size_disagrees_is_cut_off_and_no_guess() {
         let read = milena(&["decode", &format!("{size} 0012 0000 00000001 0004 7275")], b"");
         assert_eq!(read.code, 1, "{size}: {}", read.stdout);
         assert!(read.stdout.contains("ApiVersions v0") && !read.stdout.contains("guess"), "{size}: {}", read.stdout);
-        assert!(read.stderr.contains("12 are there"), "{}", read.stderr);
+        assert!(read.stderr.contains("12 follow"), "{}", read.stderr);
     }
     // Every cut of a frame with its size is an error, however the rest may be read.
     let whole = "0000001b 000c 0000 00000007 ffff 0007 72656164657273 00000003 0002 6d31".replace(' ', "");

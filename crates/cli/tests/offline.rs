@@ -32,7 +32,7 @@ fn annotations_cover_every_byte() {
     let hex = "0000001a 0012 0003 00000001 0004 72756e65 00 05 72757374 02 31 00";
     let outcome = milena(&["decode", "--request", "--annotate", hex], b"");
     assert_eq!(outcome.code, 0);
-    assert_eq!(outcome.stderr, "note: the frame says that it has 26 bytes, but 23 are there\n");
+    assert_eq!(outcome.stderr, "note: the size field of the frame says 26 bytes, but 23 follow\n");
 
     let hex = "00000017 0012 0003 00000001 0004 72756e65 00 05 72757374 02 31 00";
     let outcome = milena(&["decode", "--request", "--annotate", hex], b"");

@@ -185,7 +185,7 @@ fn a_wrong_call_is_said_to_be_one() {
         (&["tap", "--fault", "fetch v99: drop"], "Fetch has versions 0-18"),
         (&["tap", "--filter", "error=NONE"], "matches nothing"),
         (&["tap", "--cap", "produce"], "API=VERSION"),
-        (&["tap", "--filter", "size=3"], "cannot be filtered by"),
+        (&["tap", "--filter", "size=3"], "is not a filter"),
         (&["tap", "--save", "a.txt"], ".jsonl or .pcapng"),
         (&["tap", "--listen", "nowhere"], "the port is missing"),
         (&["tap", "--tls-cert", "a.pem"], "--tls-key"),

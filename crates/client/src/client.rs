@@ -32,7 +32,7 @@ impl Client {
     /// [`Error::Connect`] or [`Error::Misbehaved`] the only one.
     pub async fn connect(config: ClientConfig) -> Result<Self> {
         let bootstrap: Vec<Address> =
-            config.bootstrap.iter().map(|address| configured(address)).collect::<Result<_>>()?;
+            config.bootstrap.iter().flat_map(|list| list.split(',')).map(configured).collect::<Result<_>>()?;
         if bootstrap.is_empty() {
             return Err(Error::Invalid("no bootstrap address is given".to_owned()));
         }

@@ -23,8 +23,9 @@ use crate::observer::Observer;
 /// ```
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Brokers to connect to first, each as `host:port`, IPv6 addresses in brackets; `localhost:9092` by default. One that
-    /// responds is enough: the cluster names the others.
+    /// Brokers to connect to first, each as `host:port`, IPv6 addresses in brackets; `localhost:9092` by default. An entry
+    /// may also be a list with commas, as in Kafka's `bootstrap.servers`. One broker that responds is enough: the cluster
+    /// names the others.
     pub bootstrap: Vec<String>,
     /// TLS for every connection; none by default. Needs the feature `tls`, which is on by default.
     pub tls: Option<Tls>,

@@ -1,7 +1,7 @@
 //! Any Kafka bytes made readable, offline.
 //!
 //! What a frame, a record, a log segment or a capture of a network holds, with the range of bytes each thing came from,
-//! for the command line, the tap, and tools of others. Nothing here opens a socket; what is read comes as bytes or as
+//! for the command line, the tap, and third-party tools. Nothing here opens a socket; input comes as bytes or as
 //! [`std::io::Read`].
 //!
 //! ```
@@ -25,9 +25,9 @@
 //! # Ok::<(), milena_inspect::Unreadable>(())
 //! ```
 //!
-//! | room | what |
+//! | module | what |
 //! |---|---|
-//! | [`conversation`] | the frames of one connection, each request with its response; what they are about |
+//! | [`conversation`] | the frames of one connection, each request with its response; their topics, errors and records |
 //! | [`stream`] | frames in bytes of unknown origin, and what they may be |
 //! | [`capture`] | pcap and pcapng files: packets to connections to exchanges, and back |
 //! | [`trace`] | frames in a file, a line of JSON for each |
@@ -37,10 +37,10 @@
 //! | [`record`] | batches and records as JSON |
 //! | [`segment`] | log folders as JSON, with the meaning of the records of internal topics; files: `milena_storage` |
 //! | [`entity`] | error codes, topics and the like inside of a message |
-//! | [`text`] | bytes written down as hex, base64 or strings |
-//! | [`time`] | moments as text, to the microsecond |
-//! | [`short`] | text of others as it may go to a terminal |
-//! | [`Part`], [`Unreadable`] | a message somewhere in bytes, and why there is none to be read |
+//! | [`text`] | bytes as text: hex, base64 or strings |
+//! | [`time`] | times as text, to the microsecond |
+//! | [`short`] | untrusted text, made safe for a terminal |
+//! | [`Part`], [`Unreadable`] | a message within bytes, and why it cannot be read |
 
 pub mod blob;
 pub mod capture;

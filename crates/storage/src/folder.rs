@@ -72,7 +72,7 @@ pub fn list(path: &Path) -> io::Result<Vec<Folder>> {
         folders.push(Folder::read(&path)?);
     }
     if folders.is_empty() {
-        let message = format!("{} holds no files of a log", path.display());
+        let message = format!("there are no log files in {}", path.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     Ok(folders)

@@ -32,7 +32,10 @@ impl Head {
         let total = size as usize + OVERHEAD;
         let Some(magic) = bytes.get(MAGIC) else { return Self::Short(Some(total as u64)) };
         if *magic > 2 {
-            return Self::Wrong { at: MAGIC, message: format!("magic {}, there are 0, 1 and 2", *magic as i8) };
+            return Self::Wrong {
+                at: MAGIC,
+                message: format!("magic {} is unknown; expected 0, 1 or 2", *magic as i8),
+            };
         }
         if total > max_batch {
             return Self::Wrong {

@@ -84,7 +84,8 @@ impl BrokerCluster {
         Ok(cluster)
     }
 
-    /// `host:port` of each node that is up, with commas between, for `bootstrap.servers` of clients.
+    /// `host:port` of each node that is up, with commas between, for `bootstrap.servers` of clients; one entry of
+    /// `ClientConfig::bootstrap` of `milena-client` can hold it.
     pub fn bootstrap(&self) -> String {
         let all: Vec<String> = self.state.alive().iter().map(|node| node.endpoint().to_string()).collect();
         all.join(",")
@@ -137,7 +138,7 @@ impl BrokerCluster {
         let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
         let found = found.ok_or_else(unknown)?;
         if self.address(node).is_none() {
-            return Err(BrokerError::Node { node, reason: "it is not up" });
+            return Err(self.not_up(node));
         }
         let led = found.elect(|leadership| leadership.lead(node));
         led.map_err(|code| refused(code, format!("node {node} cannot lead {topic}-{partition}")))
@@ -235,7 +236,7 @@ impl BrokerCluster {
     /// There is no such node, it is up, or it cannot listen on its address any more.
     pub async fn start_node(&self, node: i32) -> Result<(), BrokerError> {
         let _changing = self.changes.lock().await;
-        let found = self.state.node(node).ok_or(BrokerError::Node { node, reason: "there is no such node" })?;
+        let found = self.state.node(node).ok_or_else(|| self.not_up(node))?;
         if found.is_alive() {
             return Err(BrokerError::Node { node, reason: "it is up" });
         }
@@ -284,6 +285,12 @@ impl BrokerCluster {
         }
     }
 
+    /// Why nothing can be done with a node that is not up.
+    fn not_up(&self, node: i32) -> BrokerError {
+        let reason = if self.state.node(node).is_some() { "it is not up" } else { "there is no such node" };
+        BrokerError::Node { node, reason }
+    }
+
     fn listen(&self, node: Arc<Node>, listener: TcpListener, address: SocketAddr) {
         node.set_port(address.port());
         let (id, endpoint) = (node.id, node.endpoint());
@@ -294,7 +301,7 @@ impl BrokerCluster {
     }
 
     fn take(&self, node: i32) -> Result<Up, BrokerError> {
-        self.up().remove(&node).ok_or(BrokerError::Node { node, reason: "it is not up" })
+        self.up().remove(&node).ok_or_else(|| self.not_up(node))
     }
 
     fn up(&self) -> MutexGuard<'_, BTreeMap<i32, Up>> {

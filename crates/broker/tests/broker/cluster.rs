@@ -76,7 +76,9 @@ async fn ports_and_ids_follow_the_first_ones() {
     let racks: Vec<_> = metadata.brokers.iter().map(|broker| broker.rack.as_deref()).collect();
     assert_eq!(racks, [Some("a"), Some("b"), None]);
     assert!(cluster.start_node(12).await.is_err());
-    assert!(cluster.kill_node(13).await.is_err());
+    assert_eq!(cluster.kill_node(13).await.unwrap_err().to_string(), "node 13: there is no such node");
+    cluster.kill_node(12).await.unwrap();
+    assert_eq!(cluster.kill_node(12).await.unwrap_err().to_string(), "node 12: it is not up");
 }
 
 #[tokio::test(flavor = "multi_thread")]

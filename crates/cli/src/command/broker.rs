@@ -1,5 +1,8 @@
+use std::io::IsTerminal as _;
+
 use clap::Args;
-use milena_broker::{Broker as Embedded, BrokerConfig};
+use milena_broker::{Broker as Embedded, BrokerConfig, BrokerError};
+use milena_client::Report;
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
@@ -26,7 +29,7 @@ pub(crate) struct Broker {
     host: String,
 
     /// Port to listen on; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 9092)]
+    #[arg(long, value_name = "PORT", default_value_t = 9092, allow_negative_numbers = true)]
     port: u16,
 
     /// Address that clients connect to, if it is another one
@@ -34,7 +37,8 @@ pub(crate) struct Broker {
     advertise: Option<(String, u16)>,
 
     /// Default number of partitions for new topics
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     partitions: i32,
 
     /// Do not create a topic when a client asks for its metadata
@@ -42,7 +46,8 @@ pub(crate) struct Broker {
     no_auto_create: bool,
 
     /// Id of the node
-    #[arg(long, value_name = "ID", default_value_t = 1)]
+    #[arg(long, value_name = "ID", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i32).range(0..))]
     node_id: i32,
 
     /// Print the address as JSON
@@ -57,13 +62,14 @@ pub(crate) struct Broker {
 fn advertised(text: &str) -> Result<(String, u16), String> {
     let (host, port) = text.rsplit_once(':').ok_or("an address is HOST:PORT")?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is no port"))?))
+    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is not a port"))?))
 }
 
 impl Broker {
     pub(crate) fn run(self) -> Result {
         if self.verbose {
-            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).try_init();
+            let colour = std::io::stderr().is_terminal();
+            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colour).try_init();
         }
         let (advertised_host, advertised_port) = self.advertise.clone().unzip();
         let config = BrokerConfig {
@@ -77,9 +83,7 @@ impl Broker {
             ..BrokerConfig::default()
         };
         block_on(async {
-            let broker = Embedded::start(config)
-                .await
-                .map_err(|error| Failure::failed(&error).hint("--port 0 takes a free port"))?;
+            let broker = Embedded::start(config).await.map_err(not_started)?;
             match self.json {
                 true => output::print(&format!("{}\n", json!({ "bootstrap": broker.bootstrap() })))?,
                 false => output::print(&format!("{}\n", broker.bootstrap()))?,
@@ -88,5 +92,17 @@ impl Broker {
             broker.shutdown().await;
             Ok(())
         })
+    }
+}
+
+/// Why the broker did not start, and what helps against it.
+fn not_started(error: BrokerError) -> Failure {
+    let failure = Failure::failed(Report(&error));
+    match &error {
+        BrokerError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            failure.hint("--port names another port; 0 takes a free one")
+        }
+        BrokerError::Listen { .. } => failure.hint("check --host and --port"),
+        _ => failure,
     }
 }

@@ -73,8 +73,8 @@ impl Demo {
             }
         };
 
-        stage.act("Connect: which versions does the broker support?")?;
         let config = self.manner.config(bootstrap, Some(stage.conversation.clone()))?;
+        stage.act("Connect: which versions does the broker support?")?;
         let client = Client::connect(config).await?;
         let result = self.perform(&client, &topic, &stage).await;
         if broker.is_none() {

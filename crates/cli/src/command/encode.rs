@@ -130,8 +130,8 @@ impl Encode {
             (Some(Shape::Request), _) | (None, Some("request")) => self.frame(json, true),
             (None, _) if self.blob.is_some() || json.get("kind").is_some() => self.blob(&json),
             (None, _) if json.get("frame").is_some() => self.frame(json, true),
-            (None, _) => Err(Failure::usage("what is this the JSON of?")
-                .hint("--request, --response, --records, --blob KIND, or --message NAME --version N")),
+            (None, _) => Err(Failure::usage("cannot tell what this JSON stands for")
+                .hint("add --request, --response, --records, --blob KIND, or --message NAME --version N")),
         }
     }
 

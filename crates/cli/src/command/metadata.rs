@@ -3,7 +3,8 @@ use milena_client::{Cluster, Partition, Topic};
 use milena_transport::Address;
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Result};
+use super::topic::topic_failure;
+use crate::failure::Result;
 use crate::network::{Network, block_on};
 use crate::output;
 use crate::table::Table;
@@ -46,7 +47,7 @@ impl Metadata {
             false => output::print(&text(&cluster))?,
         }
         match cluster.topics.iter().find(|topic| !topic.error.is_none()) {
-            Some(topic) => Err(Failure::failed(format!("topic {}: {}", topic.name, topic.error))),
+            Some(topic) => Err(topic_failure(&topic.name, topic.error)),
             None => Ok(()),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Subject {
     pub(crate) api: Option<String>,
 
     /// The version of the message
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) version: Option<i16>,
 }
 

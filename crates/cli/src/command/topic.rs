@@ -87,8 +87,7 @@ impl Partitions {
                     continue;
                 }
                 _ => {
-                    return Err(Failure::failed(format!("topic {topic}: {error}"))
-                        .hint("`milena topics list` shows the topics, `milena topics create` creates one"));
+                    return Err(topic_failure(topic, error));
                 }
             };
             if partitions.leaderless.is_empty() || waited >= GRACE_OF_PARTITION.min(client.config().deadline) {
@@ -116,6 +115,17 @@ impl Partitions {
 }
 
 /// What to say about a partition without a leader.
+/// Why Metadata has no partitions of a topic.
+pub(super) fn topic_failure(topic: &str, error: ErrorCode) -> Failure {
+    match error {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => Failure::failed(format!("topic `{topic}` does not exist ({error})"))
+            .hint("`milena topics list` shows the topics, `milena topics create` creates one"),
+        ErrorCode::INVALID_TOPIC_EXCEPTION => Failure::failed(format!("`{topic}` is not a topic name ({error})"))
+            .hint("a topic name has 1 to 249 letters a-z and A-Z, digits, dots, underscores and hyphens"),
+        _ => Failure::failed(format!("topic `{topic}`: {error}")),
+    }
+}
+
 pub(super) fn no_leader(topic: &str, partition: i32) -> Failure {
     Failure::failed(format!("{topic}-{partition} has no leader now"))
         .hint("`milena metadata` shows which brokers are alive and which hold its replicas")

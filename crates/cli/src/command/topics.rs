@@ -50,11 +50,11 @@ struct Create {
     topics: Vec<String>,
 
     /// Number of partitions of each topic
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     partitions: Option<i32>,
 
     /// Number of replicas of each partition
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     replication_factor: Option<i16>,
 
     /// A setting of the topics, such as cleanup.policy=compact; may be given several times

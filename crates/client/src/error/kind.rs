@@ -241,7 +241,7 @@ pub enum Error {
         reason: StallReason,
     },
     /// The time for an operation ran out.
-    #[error("gave up after {after:?} and {attempts} attempts")]
+    #[error("gave up after {after:?} and {}", text::attempts(*attempts))]
     Deadline {
         /// How long it was tried.
         after: Duration,

@@ -1,5 +1,6 @@
 //! Parts of error texts, and what they depend on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use milena_messages::ApiKey;
@@ -16,10 +17,20 @@ pub(super) fn detail(message: &Option<String>) -> String {
 
 pub(super) fn subject(topic: &Option<Arc<str>>, partition: &Option<i32>) -> String {
     match (topic, partition) {
-        (Some(topic), Some(partition)) => format!(" for {topic}-{partition}"),
-        (Some(topic), None) => format!(" for {topic}"),
+        (Some(topic), Some(partition)) => format!(" for {}-{partition}", name(topic)),
+        (Some(topic), None) => format!(" for {}", name(topic)),
         _ => String::new(),
     }
+}
+
+/// A topic as it is, or in quotes where a reader could not see where the name begins and ends.
+fn name(topic: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if !topic.is_empty() && topic.chars().all(plain) { topic.into() } else { format!("{topic:?}").into() }
+}
+
+pub(super) fn attempts(count: u32) -> String {
+    if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") }
 }
 
 pub(super) fn partitions(count: usize) -> String {
@@ -68,4 +79,21 @@ pub(super) fn only_reads(api: ApiKey) -> bool {
         ApiKey::OFFSET_FOR_LEADER_EPOCH,
     ];
     READS.contains(&api)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_would_be_misread_is_in_quotes() {
+        assert_eq!(subject(&Some("letters".into()), &Some(3)), " for letters-3");
+        assert_eq!(subject(&Some("a b".into()), &None), " for \"a b\"");
+        assert_eq!(subject(&Some("".into()), &None), " for \"\"");
+    }
+
+    #[test]
+    fn one_attempt_is_singular() {
+        assert_eq!([attempts(1), attempts(2)], ["1 attempt", "2 attempts"]);
+    }
 }

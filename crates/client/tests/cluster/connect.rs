@@ -24,6 +24,16 @@ async fn bootstrap_goes_on_to_the_address_that_responds() {
 }
 
 #[tokio::test]
+async fn a_list_with_commas_is_as_good_as_entries() {
+    let broker = Broker::start(|_, _| Act::Silence).await;
+    let list = format!("{}, {}", nobody().await, broker.address);
+    let client = Client::connect(config(vec![list])).await.unwrap();
+    assert_eq!(client.metadata(None).await.unwrap().controller, Some(1));
+    let error = Client::connect(config(vec!["localhost:1,localhost".to_owned()])).await.unwrap_err();
+    assert!(error.to_string().contains("`localhost`"), "{error}");
+}
+
+#[tokio::test]
 async fn every_address_that_failed_is_listed_with_its_cause_in_one_line() {
     let (nobody, tls) = (nobody().await, not_a_broker(b"\x15\x03\x03\0\x02\x02\x46").await);
     let (http, old) = (not_a_broker(b"HTTP/1.1 400 Bad Request\r\n").await, not_a_broker(b"").await);

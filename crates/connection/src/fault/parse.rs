@@ -127,7 +127,7 @@ fn action_of(text: &str) -> Result<Action, String> {
             Err(_) => Err(format!("`{bytes}` is not a number of bytes")),
         },
         _ => Err(format!(
-            "`{}` is not an action; there are error CODE, delay TIME, drop, and cut [after N bytes]",
+            "`{}` is not an action; expected error CODE, delay TIME, drop or cut [after N bytes]",
             text.trim()
         )),
     }

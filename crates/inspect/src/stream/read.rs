@@ -215,16 +215,19 @@ fn unknown(piece: &Piece, frame: Frame) -> FoundFrame {
             let (key, version) = (i16::from_be_bytes([*a, *b]), i16::from_be_bytes([*c, *d]));
             let id = i32::from_be_bytes([*a, *b, *c, *d]);
             let named = match ApiKey(key).name() {
-                Some(name) => format!("{name} version {version}, which is not there"),
+                Some(name) if ApiKey(key).versions().contains(version) => format!("{name} version {version}"),
+                Some(name) => format!("{name} version {version}, which does not exist"),
                 None => format!("API key {key}, which no release has"),
             };
             match piece.size.filter(|size| usize::try_from(*size) != Ok(piece.bytes.len())) {
                 Some(size) => format!(
-                    "it says that it has {size} bytes, but {} are there; as a request it names {named}; as a response it \
-                     has correlation id {id}",
+                    "its size field says {size} bytes, but {} follow; as a request it names {named}; as a \
+                     response it has correlation id {id}",
                     piece.bytes.len()
                 ),
-                None => format!("as a request it names {named}; as a response it has correlation id {id} and fits no layout"),
+                None => format!(
+                    "as a request it names {named}; as a response it has correlation id {id} and fits no layout"
+                ),
             }
         }
         None => format!("{} bytes are too few for a header", piece.bytes.len()),

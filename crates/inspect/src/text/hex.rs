@@ -19,7 +19,7 @@ pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     }
     match even {
         true => Ok(bytes),
-        false => Err(format!("{} hex digits make no whole bytes", digits.len())),
+        false => Err(format!("the number of digits is odd: {}", digits.len())),
     }
 }
 
@@ -105,6 +105,6 @@ mod tests {
     fn errors_of_hex_name_the_character() {
         assert_eq!(from_hex("00g0").unwrap_err(), "'g' at character 2 is not a hex digit");
         assert_eq!(from_hex("0ž00").unwrap_err(), "'ž' at character 1 is not a hex digit");
-        assert_eq!(from_hex("000").unwrap_err(), "3 hex digits make no whole bytes");
+        assert_eq!(from_hex("000").unwrap_err(), "the number of digits is odd: 3");
     }
 }

@@ -201,10 +201,9 @@ impl FromStr for Codec {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|codec| codec.name() == name)
-            .ok_or_else(|| Error::invalid(format!("no codec {name:?}, there are none, gzip, snappy, lz4 and zstd")))
+        Self::ALL.into_iter().find(|codec| codec.name() == name).ok_or_else(|| {
+            Error::invalid(format!("no codec is named {name:?}; expected none, gzip, snappy, lz4 or zstd"))
+        })
     }
 }
 

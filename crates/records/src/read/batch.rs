@@ -176,7 +176,7 @@ impl Batch {
         let id = (self.attributes() & CODEC_BITS) as u8;
         Codec::from_id(id).ok_or_else(|| {
             let at = if self.is_v2() { v2::ATTRIBUTES } else { legacy::ATTRIBUTES };
-            Error::malformed(self.start + at, format!("codec {id}, there are 0 to 4"))
+            Error::malformed(self.start + at, format!("codec {id} is unknown; expected 0 to 4"))
                 .in_field("attributes")
                 .in_batch(self.place())
         })

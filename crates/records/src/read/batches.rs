@@ -130,7 +130,7 @@ impl Iterator for Batches {
         }
         let magic = rest[MAGIC] as i8;
         if !(0..=2).contains(&magic) {
-            return self.framing(MAGIC, "magic", format!("magic {magic}, there are 0, 1 and 2"));
+            return self.framing(MAGIC, "magic", format!("magic {magic} is unknown; expected 0, 1 or 2"));
         }
         if total > i32::MAX as usize {
             return self.framing(SIZE, "size", format!("entry of {size} bytes, more than an int32 can count"));

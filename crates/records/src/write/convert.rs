@@ -85,7 +85,11 @@ fn with_codec(batch: &Batch, codec: Codec) -> Result<Vec<u8>> {
 }
 
 fn known(magic: i8) -> Result<()> {
-    if (0..=2).contains(&magic) { Ok(()) } else { Err(Error::invalid(format!("magic {magic}, there are 0, 1 and 2"))) }
+    if (0..=2).contains(&magic) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("magic {magic} is unknown; expected 0, 1 or 2")))
+    }
 }
 
 /// What becomes of an entry.

@@ -40,7 +40,9 @@ impl<'a> BatchMut<'a> {
             Some(0) => LOG_OVERHEAD + legacy::MIN_SIZE_V0,
             Some(1) => LOG_OVERHEAD + legacy::MIN_SIZE_V1,
             Some(2) => v2::HEADER,
-            Some(&magic) => return Err(Error::malformed(MAGIC, format!("magic {magic}, there are 0, 1 and 2"))),
+            Some(&magic) => {
+                return Err(Error::malformed(MAGIC, format!("magic {magic} is unknown; expected 0, 1 or 2")));
+            }
             None => return Err(Error::malformed(entry.len(), "batch cut off")),
         };
         if entry.len() < smallest || i64::from(i32_at(entry, SIZE)) + LOG_OVERHEAD as i64 != entry.len() as i64 {

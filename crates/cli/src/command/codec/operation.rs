@@ -61,7 +61,7 @@ pub(super) fn run(line: &Line, answer: &mut Vec<u8>) -> Result<()> {
         }
         other => {
             return Err(Error::invalid(format!(
-                "no op {other:?}, there are decode, encode, reencode, default, transcode, header, error, records, build"
+                "no op is named {other:?}; expected decode, encode, reencode, default, transcode, header, error, records or build"
             )));
         }
     }

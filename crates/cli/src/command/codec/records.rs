@@ -66,7 +66,7 @@ pub(super) fn build(line: &Line) -> Result<Bytes> {
     match magic {
         0 | 1 => message_set(line, magic, common, &records),
         2 => batch(line, common, &records),
-        magic => Err(Error::invalid(format!("no magic {magic}, there are 0, 1 and 2"))),
+        magic => Err(Error::invalid(format!("magic {magic} is unknown; expected 0, 1 or 2"))),
     }
 }
 
@@ -152,7 +152,7 @@ fn log_append_time(line: &Line, magic: i8, records: &[Placed]) -> Result<Option<
         (Some(name @ ("none" | "logAppend")), _) => {
             Err(Error::invalid(format!("there is no timestamp type {name} in magic {magic}")))
         }
-        _ => Err(Error::invalid(format!("no timestamp type {name}, there are none, create and logAppend"))),
+        _ => Err(Error::invalid(format!("no timestamp type is named {name}; expected none, create or logAppend"))),
     }
 }
 

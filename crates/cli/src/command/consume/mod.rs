@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use milena_client::{Client, Error, FetchOptions, Isolation, RangeOptions};
+use milena_client::{Client, Error, FetchOptions, Isolation, RangeOptions, Start};
 use tokio::sync::mpsc::channel;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -60,7 +60,7 @@ pub(crate) struct Consume {
     to: To,
 
     /// Stop after this many records
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     count: Option<u64>,
 
     /// Output for each record: text with placeholders such as {key} and {value}
@@ -92,6 +92,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Consume {
     pub(crate) fn run(self) -> Result {
+        if let (From::Start(Start::Offset(from)), To::Offset(to)) = (self.from, self.to) {
+            if from > to {
+                return Err(Failure::usage(format!("--from {from} is after --to {to}")));
+            }
+        }
         let mut printer = Printer::new(&self);
         let result = block_on(self.read(&mut printer));
         // Records that were read are printed even if the next could not be read.

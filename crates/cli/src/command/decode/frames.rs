@@ -4,6 +4,7 @@ use bytes::Bytes;
 use milena_inspect::stream::{Assume, FoundFrame, Guess, Reading, read};
 use serde_json::{Map, Value, json};
 
+use super::no_bytes;
 use super::part::Printer;
 use super::show::{Shown, Tally};
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use crate::output::base64;
 pub(super) fn run(bytes: &Bytes, assume: Assume, printer: &mut Printer) -> Result {
     let frames = read(bytes, assume);
     if frames.is_empty() {
-        return Err(Failure::failed("there are no bytes to decode"));
+        return Err(no_bytes());
     }
     let mut tally = Tally::default();
     for found in frames {
@@ -30,7 +31,7 @@ fn show(found: FoundFrame, printer: &mut Printer) -> Result<Option<Failure>> {
     let mut members = Map::new();
     match &found.reading {
         Reading::Foreign(foreign) => {
-            printer.title(&format!("no frame of Kafka  {place}"))?;
+            printer.title(&format!("not a Kafka frame  {place}"))?;
             printer.unknown(start, &found.frame.bytes)?;
             let what = notes.join("; ");
             printer.document(&json!({
@@ -46,7 +47,7 @@ fn show(found: FoundFrame, printer: &mut Printer) -> Result<Option<Failure>> {
             printer.unknown(found.base(), &found.frame.bytes)?;
             let what = format!("the frame at byte {start} is neither request nor response: {}", notes.join("; "));
             printer.document(&json!({ "error": what, "frame": base64(&found.frame.bytes) }))?;
-            let hint = "--request or --response --api API --version N say what it is";
+            let hint = "add --request, or --response with --api and --version";
             return Ok(Some(Failure::failed(what).hint(hint)));
         }
         Reading::Guess(guesses) => {

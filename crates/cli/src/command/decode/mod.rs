@@ -57,29 +57,28 @@ need be.
 Kind: by the name of a file or by the bytes, unless --as or another flag says it. Frames may
 have their 4-byte size in front or not. Requests name themselves; a response is matched with its
 request by correlation id, or is of --api and --version; or else every layout that reads it to its
-last byte is tried, and it is called a guess. TLS, HTTP and SSH in place of a frame are named.
+last byte is tried, and the result is marked as a guess. TLS, HTTP and SSH are recognised.
 
 Output: each field beside its bytes, or JSON with --json (--compact for one line each). With
---message, --request and --response JSON is the default, and --annotate shows the fields. Bytes are
-base64 there, and null is not empty; `milena encode` makes the same bytes of it. What is not
-understood is shown as it is with its range, reading goes on after it, and the exit code is 1;
-bytes after a message are no error in Kafka, and are named. Beside their fields passwords, tokens
-and keys are asterisks, unless --show-secrets asks for them; JSON has everything, so mind where you
+--message, --request and --response JSON is the default, and --annotate shows the fields. In JSON,
+bytes are base64, and null and empty differ; `milena encode` turns it into the same bytes. Bytes
+that are not understood are shown with their range, reading goes on after them, and the exit code
+is 1. Bytes after a message are only noted: Kafka accepts them. The fields view hides passwords,
+tokens and keys unless --show-secrets is given; JSON always contains them, so take care where you
 paste it.
 
-Of captures each request is a line with its response, whatever the port, and what each client did
-follows; --json prints all messages whole, passwords too. Bytes that are missing are named, and the
-exit code is 1.
+Captures: a line for each request with its response, on any port, then what each client did. --json
+prints whole messages, passwords included. Missing bytes are reported, and the exit code is 1.
 
-Of log folders every file is shown: batches, indexes, snapshots, checkpoints; records of Kafka's own
-topics with their meaning. --json prints a line for each thing, whose `type` says what it is. Memory
-is bounded by the largest batch, at most 128 MiB as it stands and as much decompressed.
+Log folders: every file is shown: batches, indexes, snapshots and checkpoints, and the records of
+Kafka's own topics with their meaning. --json prints a line for each item; its `type` says what it
+is. Memory is bounded by the largest batch: at most 128 MiB, and as much decompressed.
 
-Of records each batch is two lines and a table; --json prints a line of JSON for each, in the form
-of `milena codec`. A batch that a consumer would refuse, checksums and all, is shown as damaged, and
-reading goes on after it, or ends there with --strict; --tolerant goes into damaged batches too.
-A batch that is cut off at the end, or zeros that a broker has set aside, are no error: stderr names
-them. Ranges in parentheses count in the decompressed payload.";
+Records: each batch is two lines and a table; --json prints a line for each batch, in the form of
+`milena codec`. A batch that a consumer would refuse, for example for its checksum, is shown as
+damaged, and reading goes on after it, or ends there with --strict; --tolerant also reads inside
+damaged batches. A batch that is cut off at the end, or space that a broker has preallocated, is no
+error: a note on stderr reports it. Ranges in parentheses count in the decompressed payload.";
 
 /// Show any bytes of Kafka field by field or as JSON
 ///
@@ -184,7 +183,7 @@ impl Decode {
                 return segment::run_stdin(self.view, self.segments);
             }
             if paths.is_empty() {
-                return Err(Failure::usage("which files?").hint("name the folder of a partition, or files of it"));
+                return Err(Failure::usage("no files are named").hint("name the folder of a partition, or files of it"));
             }
             return segment::run(&paths, self.view, self.segments);
         }
@@ -221,7 +220,7 @@ impl Decode {
         };
         match kind {
             Kind::Capture if paths.is_empty() && !seen => {
-                Err(Failure::usage("which capture?").hint("name a pcap or pcapng file, or - for stdin"))
+                Err(Failure::usage("no capture is named").hint("name a pcap or pcapng file, or - for stdin"))
             }
             Kind::Capture => Ok(true),
             Kind::Auto | Kind::Records => Ok(seen && self.subject.shape()?.is_none()),
@@ -237,9 +236,11 @@ impl Decode {
         }
         let kind = match kind {
             Kind::Auto => Kind::of_bytes(&bytes).ok_or_else(|| {
-                let what = if bytes.is_empty() { "there are no bytes" } else { "cannot tell what these bytes are" };
-                Failure::failed(what)
-                    .hint("say it with --as, or with --message NAME --version N for a message without header")
+                if bytes.is_empty() {
+                    return no_bytes();
+                }
+                Failure::failed("cannot tell what these bytes are")
+                    .hint("name their kind with --as, or with --message NAME --version N for a message without header")
             })?,
             kind => kind,
         };
@@ -290,8 +291,10 @@ impl Decode {
                 check_version(version, &api.name, api.versions)?;
                 Ok((Kind::Frames, Described { frames: Assume::Responses(ApiKey(api.key), version), ..described }))
             }
-            (Some(Shape::Response), ..) => Err(Failure::usage("a response does not name its request")
-                .hint("name the API and version of the request with --api and --version")),
+            (Some(Shape::Response), Some(_), None) => Err(Failure::usage("--version is required")
+                .hint("a response does not contain its version; it is the one of the request")),
+            (Some(Shape::Response), ..) => Err(Failure::usage("--api and --version are required")
+                .hint("a response does not contain its API and version; they are those of the request")),
             (None, ..) => Err(Failure::usage("--api and --version are for responses, and go together")
                 .hint("without them, responses are matched with requests in the input, or guessed")),
         }
@@ -332,4 +335,10 @@ fn message(bytes: Bytes, described: &Described, printer: &mut Printer) -> Result
         printer.note(&format!("{count} left over after the message, from byte {at}: {hex}"))?;
     }
     printer.document(&decoded.json)
+}
+
+/// The failure of an empty input.
+fn no_bytes() -> Failure {
+    Failure::failed("the input is empty")
+        .hint("name a file or folder, paste bytes as hex or base64, or pipe them to stdin")
 }

@@ -142,7 +142,7 @@ impl Shown<'_> {
     fn missing(&self) -> Option<String> {
         let there = self.frame.bytes.len();
         let size = self.size.filter(|size| usize::try_from(*size) != Ok(there))?;
-        Some(format!("the frame says that it has {size} bytes, but {there} are there"))
+        Some(format!("the size field of the frame says {size} bytes, but {there} follow"))
     }
 
     fn title(&self) -> String {

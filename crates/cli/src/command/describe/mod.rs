@@ -37,7 +37,7 @@ pub(crate) struct Describe {
     name: String,
 
     /// Only this version
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     version: Option<i16>,
 
     /// What changes from version A to version B

@@ -85,7 +85,8 @@ pub(crate) struct Produce {
     resend: bool,
 
     /// Most records in a batch
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 
     /// Longest wait for a batch to become full

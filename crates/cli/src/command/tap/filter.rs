@@ -44,7 +44,7 @@ impl FromStr for Filter {
             "client" => Self::Client(patterns()?),
             "topic" => Self::Topic(patterns()?),
             "error" => Self::Error(values.iter().map(|name| name.parse()).collect::<Result<_, _>>().map_err(said)?),
-            _ => return Err(format!("`{what}` cannot be filtered by; there are api=, client=, topic= and error")),
+            _ => return Err(format!("`{what}` is not a filter; expected api=, client=, topic= or error")),
         };
         match (&filter, values.is_empty()) {
             (Self::Error(codes), _) if codes.contains(&ErrorCode::NONE) => {

@@ -107,7 +107,7 @@ pub(crate) struct Tap {
     fault: Vec<Rule>,
 
     /// Start of the random numbers for faults with a probability, to repeat a run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fault_seed: Option<u64>,
 
     /// Hide higher versions of an API, or higher levels of a feature
@@ -119,7 +119,7 @@ pub(crate) struct Tap {
     span: Option<Duration>,
 
     /// End after showing this many exchanges
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
     #[command(flatten)]

@@ -25,7 +25,7 @@ use summary::Summary;
 #[command(next_help_heading = "Captures of a network")]
 pub(super) struct Captures {
     /// The port of brokers: only its connections are read. Without it, Kafka is recognised by what a connection carries
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
     port: Option<u16>,
 
     /// Show the clients and what they did, without a line for each exchange
@@ -184,7 +184,7 @@ fn note(name: &str, statistics: &CaptureStatistics) {
     }
     if statistics.other_ports > 0 {
         let CaptureStatistics { other_ports, packets, .. } = statistics;
-        eprintln!("note: {other_ports} of {packets} packets are of other ports than --port says");
+        eprintln!("note: {other_ports} of {packets} packets belong to other ports than --port");
     }
     for (why, count) in &statistics.skipped {
         let why = match why {

@@ -118,7 +118,7 @@ impl Summary {
                 Protocol::Kafka => "Kafka, without a frame".to_owned(),
                 _ if connection.passed + connection.missing == 0 => "no data at all".to_owned(),
                 Protocol::Other => "not Kafka: no request could be read from its start on".to_owned(),
-                _ => "no frame of Kafka found; the start of the connection is missing".to_owned(),
+                _ => "found no Kafka frame; the start of the connection is missing".to_owned(),
             };
             let other = self.others.entry(what).or_insert_with(|| (0, ends(&connection)));
             other.0 += 1;

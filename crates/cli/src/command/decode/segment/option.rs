@@ -20,8 +20,8 @@ pub(in crate::command::decode) struct Segments {
     #[arg(long, value_name = "A..B", value_parser = offsets, allow_hyphen_values = true)]
     offsets: Option<Range<i64>>,
 
-    /// Records from a time up to and without another, as 2024-05-01T12:30:00Z or milliseconds since 1970
-    #[arg(long, value_name = "A..B", value_parser = times)]
+    /// Records from a time up to and without another, such as 2024-05-01T12:30..now, @1714564800000.. or -2h..-1h
+    #[arg(long, value_name = "A..B", value_parser = times, allow_hyphen_values = true)]
     time: Option<Range<i64>>,
 
     /// Records with this key: text, or 0x and hex digits. With --topic, the key of the record, as hex or base64
@@ -32,7 +32,7 @@ pub(in crate::command::decode) struct Segments {
     #[arg(long, conflicts_with_all = ["key", "verify"])]
     headers_only: bool,
 
-    /// Hold the files of a partition against each other, and tell what is wrong instead of what is there
+    /// Check that the files of a partition agree, and report what is wrong instead of showing the content
     #[arg(long, conflicts_with_all = ["offsets", "time", "key"])]
     pub(super) verify: bool,
 }
@@ -70,7 +70,11 @@ fn offsets(text: &str) -> Result<Range<i64>, String> {
 
 fn times(text: &str) -> Result<Range<i64>, String> {
     let parse = |text: &str| text.parse().ok().or_else(|| time::parse(text).ok());
-    range(text, parse, "times, such as 2024-05-01..2024-05-02T12:30, or milliseconds")
+    range(
+        text,
+        parse,
+        "times, such as 2024-05-01..2024-05-02T12:30, -2h..-1h or @1714564800000.. (milliseconds since 1970)",
+    )
 }
 
 fn range(text: &str, parse: impl Fn(&str) -> Option<i64>, expected: &str) -> Result<Range<i64>, String> {
