@@ -39,6 +39,8 @@
 //! | CreatePartitions | 0-3 | not of the topics of coordinators |
 //! | ElectLeaders | 0-2 | |
 //! | AlterPartitionReassignments, ListPartitionReassignments | 0-1, 0 | complete at once |
+//! | DescribeQuorum | 0-2 | all nodes are voters; there is no metadata log, so offsets are 0 |
+//! | DescribeClientQuotas, AlterClientQuotas | 0-1, 0-1 | stored; nothing is throttled |
 //! | DescribeLogDirs, AlterReplicaLogDirs | 0-5, 0-2 | one folder per node, in name only |
 //!
 //! Nothing is ever dropped from a log: retention and compaction are not carried out.

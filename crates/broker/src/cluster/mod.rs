@@ -2,6 +2,7 @@
 
 mod changes;
 pub(crate) mod node;
+pub(crate) mod quotas;
 pub(crate) mod resource_config;
 pub(crate) mod running;
 pub(crate) mod setting;
@@ -19,6 +20,7 @@ use milena_messages::{ApiKey, ByteString, ErrorCode, Uuid, VersionRange};
 
 use crate::clock::Clock;
 use crate::cluster::node::Node;
+use crate::cluster::quotas::Quotas;
 use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
 use crate::cluster::topic_config::TopicConfig;
 use crate::cluster::topics::Topics;
@@ -64,6 +66,7 @@ pub(crate) struct State {
     controller: AtomicI32,
     topics: RwLock<Topics>,
     stored_configs: Mutex<StoredConfigs>,
+    quotas: Mutex<Quotas>,
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     next_producer_id: AtomicI64,
@@ -87,6 +90,7 @@ impl State {
             controller: AtomicI32::new(NO_LEADER),
             topics: RwLock::default(),
             stored_configs: Mutex::default(),
+            quotas: Mutex::default(),
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
             transactions: Arc::new(Coordinator::new("__transaction_state")),
             next_producer_id: AtomicI64::new(0),
@@ -205,6 +209,11 @@ impl State {
     /// The settings that clients stored for others than topics.
     pub(crate) fn stored_configs(&self) -> MutexGuard<'_, StoredConfigs> {
         self.stored_configs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The quotas of users, clients and addresses.
+    pub(crate) fn quotas(&self) -> MutexGuard<'_, Quotas> {
+        self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The settings of all brokers that topics fall back on.

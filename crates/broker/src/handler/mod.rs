@@ -2,6 +2,7 @@
 
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
+mod alter_client_quotas;
 mod alter_configs;
 mod alter_partition_reassignments;
 mod alter_replica_log_dirs;
@@ -13,11 +14,13 @@ mod create_topics;
 mod delete_groups;
 mod delete_records;
 mod delete_topics;
+mod describe_client_quotas;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
 mod describe_producers;
+mod describe_quorum;
 mod describe_topic_partitions;
 mod describe_transactions;
 mod each_once;
@@ -193,6 +196,9 @@ apis! {
     ALTER_PARTITION_REASSIGNMENTS 0-1 AlterPartitionReassignmentsRequest => alter_partition_reassignments;
     LIST_PARTITION_REASSIGNMENTS 0-0 ListPartitionReassignmentsRequest => list_partition_reassignments;
     OFFSET_DELETE 0-0 OffsetDeleteRequest => offset_delete;
+    DESCRIBE_CLIENT_QUOTAS 0-1 DescribeClientQuotasRequest => describe_client_quotas;
+    ALTER_CLIENT_QUOTAS 0-1 AlterClientQuotasRequest => alter_client_quotas;
+    DESCRIBE_QUORUM 0-2 DescribeQuorumRequest => describe_quorum;
     DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
     DESCRIBE_PRODUCERS 0-0 DescribeProducersRequest => describe_producers;
     DESCRIBE_TRANSACTIONS 0-0 DescribeTransactionsRequest => describe_transactions;
