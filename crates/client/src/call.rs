@@ -7,6 +7,7 @@ use milena_messages::{ApiKey, ErrorCode, Request};
 use milena_transport::Address;
 use tokio::time::{Instant, sleep};
 
+use crate::coordinator::{CoordinatorKind, coordinator_link};
 use crate::core::Core;
 use crate::error::{Error, Origin, Result};
 use crate::metadata::{Leader, Lookup, Snapshot};
@@ -29,6 +30,14 @@ pub enum Target {
         topic: String,
         /// The partition.
         partition: i32,
+    },
+    /// The coordinator of a group, a transactional id or a share partition, found with FindCoordinator. It is looked up
+    /// once, and again after a response with NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE or a lost connection.
+    Coordinator {
+        /// What the key names.
+        kind: CoordinatorKind,
+        /// The group id or transactional id; for a share partition `group:topicId:partition`.
+        key: String,
     },
     /// The broker at that `host:port`, whether or not the cluster names it.
     Address(String),
@@ -291,6 +300,7 @@ pub(crate) async fn link_to(core: &Core, route: Route<'_>, limit: Limit) -> Resu
             let endpoint = Endpoint { address: configured(text)?, origin: Origin::Configured };
             pool.link(&endpoint, deadline).await
         }
+        Target::Coordinator { kind, key } => coordinator_link(core, *kind, key, limit).await,
         Target::Leader { topic, partition } => {
             let mut operation = Operation::new(core);
             operation.attempts.end_at(deadline);

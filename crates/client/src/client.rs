@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::call::{Operation, Reply, Route, Target, configured, link_to, send_once};
 use crate::config::ClientConfig;
+use crate::coordinator::coordinator_moved;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::metadata::{Cluster, Topic};
@@ -93,6 +94,15 @@ impl Client {
         let (result, _) = send_once(&self.core, route, self.limit(), version, |_, _| Ok(request.clone())).await;
         if result.as_ref().is_err_and(Error::needs_refresh) {
             self.core.metadata.rotate();
+        }
+        if let Target::Coordinator { kind, key } = &to {
+            let moved = match &result {
+                Ok(reply) => reply.body.as_ref().is_some_and(|body| coordinator_moved(body)),
+                Err(error) => error.needs_refresh(),
+            };
+            if moved {
+                self.core.metadata.cache.forget_coordinator(*kind, key);
+            }
         }
         let Reply { body, .. } = result?;
         Ok(body.unwrap_or_default())

@@ -27,7 +27,7 @@
 //! | item | what |
 //! |---|---|
 //! | [`Client`], [`ClientConfig`] | the handle, and how to reach a cluster |
-//! | [`Client::send`], [`Client::send_at`], [`Client::versions`], [`Target`] | any request of any API, to the broker of your choice |
+//! | [`Client::send`], [`Client::send_at`], [`Client::versions`], [`Target`], [`CoordinatorKind`] | any request of any API, to the broker of your choice |
 //! | [`Client::metadata`], [`Client::topic`], [`Cluster`], [`BrokerNode`], [`Topic`], [`Partition`] | brokers, topics and leaders |
 //! | [`Client::create_topic`], [`Client::create_topics`], [`Client::delete_topics`], [`NewTopic`], [`TopicOutcome`] | topics |
 //! | [`Client::produce`], [`Acks`], [`ProduceOutcome`] | records to one partition |
@@ -61,6 +61,7 @@
 mod call;
 mod client;
 mod config;
+mod coordinator;
 mod core;
 mod error;
 mod fetch;
@@ -78,6 +79,7 @@ mod topics;
 pub use call::Target;
 pub use client::Client;
 pub use config::ClientConfig;
+pub use coordinator::CoordinatorKind;
 pub use error::{CloseCause, ConnectCause, Error, Misbehaviour, Origin, Result, StallReason};
 pub use fetch::{FetchOptions, Fetched};
 pub use metadata::{BrokerNode, Cluster, Partition, Topic};

@@ -106,6 +106,12 @@ pub enum Misbehaviour {
     /// Bytes that are not what the protocol requires.
     #[error(transparent)]
     Protocol(ConnectionError),
+    /// A FindCoordinator response without an error, and without an address that can be used.
+    #[error("the FindCoordinator response names no usable address for {key}")]
+    NoCoordinator {
+        /// The key that was asked for.
+        key: Arc<str>,
+    },
     /// A response without the partition that was asked for.
     #[error("the {api} response does not name {topic}-{partition}")]
     MissingPartition {

@@ -5,8 +5,12 @@ use milena_messages::{ErrorCode, Uuid};
 use milena_transport::Address;
 
 use super::cluster::{BrokerNode, Cluster, Topic};
+use crate::coordinator::CoordinatorKind;
 use crate::error::Origin;
 use crate::net::Endpoint;
+
+/// How many coordinators are kept.
+const MAX_COORDINATORS: usize = 10_000;
 
 /// What is known of the cluster. Topics are kept from one response to the next, brokers are those of the last one.
 #[derive(Debug, Default)]
@@ -17,6 +21,7 @@ struct Known {
     brokers: HashMap<i32, Endpoint>,
     controller: Option<i32>,
     topics: HashMap<String, Entry>,
+    coordinators: HashMap<(CoordinatorKind, String), Endpoint>,
 }
 
 #[derive(Debug)]
@@ -133,6 +138,25 @@ impl Cache {
     /// Forgets a topic that was deleted.
     pub(crate) fn forget_topic(&self, topic: &str) {
         self.lock().topics.remove(topic);
+    }
+
+    /// The address of a coordinator.
+    pub(crate) fn coordinator(&self, kind: CoordinatorKind, key: &str) -> Option<Endpoint> {
+        self.lock().coordinators.get(&(kind, key.to_owned())).cloned()
+    }
+
+    pub(crate) fn learn_coordinator(&self, kind: CoordinatorKind, key: &str, endpoint: Endpoint) {
+        let mut known = self.lock();
+        // A program may use any number of keys.
+        if known.coordinators.len() >= MAX_COORDINATORS {
+            known.coordinators.clear();
+        }
+        known.coordinators.insert((kind, key.to_owned()), endpoint);
+    }
+
+    /// Looks a coordinator up again when it is needed again.
+    pub(crate) fn forget_coordinator(&self, kind: CoordinatorKind, key: &str) {
+        self.lock().coordinators.remove(&(kind, key.to_owned()));
     }
 
     /// Looks the controller up again when it is needed again.

@@ -4,6 +4,7 @@
 
 mod broker;
 mod connect;
+mod coordinator;
 mod end;
 mod leader;
 mod produce;
