@@ -16,11 +16,13 @@
 //! |---|---|
 //! | [`KafkaServer`], [`KafkaRelease`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
+//! | [`differential()`], [`DifferentialConfig`] | seeded random requests to both, responses compared |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
 mod command;
+mod differential;
 mod error;
 mod failures;
 mod foreign;
@@ -33,6 +35,7 @@ mod probe;
 mod python;
 mod suite;
 
+pub use differential::{DifferentialConfig, differential};
 pub use error::{Error, Result};
 pub use failures::failures;
 pub use foreign::foreign_writers;

@@ -5,20 +5,24 @@ use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
-    Error, KafkaRelease, KafkaServer, Report, failures, foreign_writers, line, python_clients, suite,
+    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, differential, failures, foreign_writers, line,
+    python_clients, suite,
 };
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | failures | foreign | embedded] [--bootstrap HOST:PORT] [--skip-missing] [FILTER]
+usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential] [--bootstrap HOST:PORT] [--skip-missing]
+                           [--sequences N] [--seed S] [FILTER]
 
 Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; runs the binary
 `milena` against brokers that throttle, refuse, stop and come back; and lets foreign clients write to Apache Kafka 4.4, 0.10.2
 and 0.10.0, and reads with `milena` what they wrote.
 
   --only NAME            one part: the suite against Apache Kafka, `milena` with brokers that throttle, refuse and stop,
-                         foreign clients, the embedded broker
+                         foreign clients, the embedded broker, random requests to Kafka and the embedded broker
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs Java or Maven if they are not installed; Python is always optional
+  --sequences N          how many sequences of random requests; 25 unless given
+  --seed S               the seed of the first sequence, each further one has the next; 1 unless given
   FILTER                 only scenarios whose name contains this";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +32,7 @@ enum Brokers {
     Failures,
     Foreign,
     Embedded,
+    Differential,
     Running(String),
 }
 
@@ -36,6 +41,7 @@ struct Options {
     brokers: Brokers,
     skip_missing: bool,
     filter: String,
+    differential: DifferentialConfig,
 }
 
 #[tokio::main]
@@ -65,7 +71,12 @@ async fn main() -> ExitCode {
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { brokers: Brokers::All, skip_missing: false, filter: String::new() };
+    let mut options = Options {
+        brokers: Brokers::All,
+        skip_missing: false,
+        filter: String::new(),
+        differential: DifferentialConfig::default(),
+    };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -75,18 +86,27 @@ fn parse(args: &[String]) -> Result<Options, String> {
                     Some("failures") => Brokers::Failures,
                     Some("foreign") => Brokers::Foreign,
                     Some("embedded") => Brokers::Embedded,
-                    _ => return Err("--only takes `kafka`, `failures`, `foreign` or `embedded`".into()),
+                    Some("differential") => Brokers::Differential,
+                    _ => return Err("--only takes `kafka`, `failures`, `foreign`, `embedded` or `differential`".into()),
                 }
             }
             "--bootstrap" => {
                 options.brokers = Brokers::Running(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone());
             }
+            "--sequences" => {
+                options.differential.sequences = number(args.next()).ok_or("--sequences takes a number")?
+            }
+            "--seed" => options.differential.seed = number(args.next()).ok_or("--seed takes a number")?,
             "--skip-missing" => options.skip_missing = true,
             unknown if unknown.starts_with('-') => return Err(format!("there is no option {unknown}")),
             filter => options.filter = filter.to_owned(),
         }
     }
     Ok(options)
+}
+
+fn number(text: Option<&String>) -> Option<u64> {
+    text?.parse().ok()
 }
 
 async fn run(options: &Options) -> milena_interop::Result<Report> {
@@ -106,6 +126,11 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
     }
     if matches!(options.brokers, Brokers::All | Brokers::Embedded) {
         report = report.and(embedded(options).await?);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Differential) && "differential".contains(&options.filter) {
+        eprintln!("the same random requests to Apache Kafka 4.4 and to the embedded broker");
+        let compared = differential(options.differential, &mut std::io::stdout()).await;
+        report = report.and(skippable(options, "differential", compared)?);
     }
     Ok(report)
 }
@@ -185,12 +210,17 @@ mod tests {
 
     #[test]
     fn options_are_read_and_unknown_ones_refused() {
-        let all = Options { brokers: Brokers::All, skip_missing: false, filter: String::new() };
+        let differential = DifferentialConfig::default();
+        let all = Options { brokers: Brokers::All, skip_missing: false, filter: String::new(), differential };
         assert_eq!(parsed(&[]), Ok(all));
-        let one = Options { brokers: Brokers::Embedded, skip_missing: true, filter: "fetch".into() };
+        let one = Options { brokers: Brokers::Embedded, skip_missing: true, filter: "fetch".into(), differential };
         assert_eq!(parsed(&["--only", "embedded", "--skip-missing", "fetch"]), Ok(one));
         assert_eq!(parsed(&["--only", "foreign"]).unwrap().brokers, Brokers::Foreign);
         assert_eq!(parsed(&["--bootstrap", "h:1"]).unwrap().brokers, Brokers::Running("h:1".into()));
+        let parts = parsed(&["--only", "differential", "--sequences", "500", "--seed", "7"]).unwrap();
+        assert_eq!(parts.brokers, Brokers::Differential);
+        assert_eq!(parts.differential, DifferentialConfig { sequences: 500, seed: 7 });
+        assert!(parsed(&["--seed", "x"]).is_err());
         assert!(parsed(&["--only"]).is_err());
         assert!(parsed(&["--only", "zookeeper"]).is_err());
         assert!(parsed(&["--bootstrap"]).is_err());

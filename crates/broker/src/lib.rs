@@ -32,7 +32,7 @@
 //! | FindCoordinator | 0-6 | groups and transactions |
 //! | JoinGroup, SyncGroup, Heartbeat, LeaveGroup | 0-9, 0-5, 0-4, 0-5 | classic groups, with static members |
 //! | OffsetCommit, OffsetFetch, OffsetDelete | 0-10, 0-10, 0 | stored in `__consumer_offsets`, as by Kafka |
-//! | DescribeGroups, ListGroups, DeleteGroups | 0-6, 0-5, 0-2 | |
+//! | DescribeGroups, ListGroups, DeleteGroups | 0-6, 0-5, 0-3 | |
 //! | DescribeConfigs, ListConfigResources | 0-4, 0-1 | topics, brokers, the root logger, client metrics, groups |
 //! | AlterConfigs, IncrementalAlterConfigs | 0-2, 0-1 | topics as CreateTopics; what is set for all brokers holds for topics, the rest is stored |
 //! | DescribeCluster, DescribeTopicPartitions | 0-2, 0 | |

@@ -300,6 +300,14 @@ impl State {
         Ok(topic)
     }
 
+    /// Checks that a topic of this name can be created.
+    ///
+    /// # Errors
+    /// Such names are not allowed; there is such a topic.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).check(name, 0, usize::MAX)
+    }
+
     /// Creates the topic of a coordinator, with Kafka's settings for it.
     pub(crate) fn create_internal(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
         let config = self.topic_config([("cleanup.policy", Some("compact")), ("segment.bytes", Some("104857600"))])?;

@@ -74,14 +74,8 @@ impl GroupMachine {
         if timeout < self.settings.min_session_timeout_ms || timeout > self.settings.max_session_timeout_ms {
             return join.refuse(member_id, ErrorCode::INVALID_SESSION_TIMEOUT, effects);
         }
-        if !self.groups.contains_key(id) {
-            if !member_id.is_empty() {
-                return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
-            }
-            // A group that cannot begin leaves nothing.
-            if join.request.protocol_type.is_empty() || join.request.protocols.is_empty() {
-                return join.refuse(member_id, ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
-            }
+        if !self.groups.contains_key(id) && !member_id.is_empty() {
+            return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
         }
         let settings = self.settings.clone();
         let group = self.groups.entry(id.to_owned()).or_insert_with(|| ClassicGroup::new(id.to_owned(), now_ms));

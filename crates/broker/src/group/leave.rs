@@ -24,7 +24,10 @@ impl GroupMachine {
             return refused(ErrorCode::INVALID_GROUP_ID);
         }
         let settings = self.settings.clone();
-        let Some(group) = self.groups.get_mut(id) else { return refused(ErrorCode::UNKNOWN_MEMBER_ID) };
+        let Some(group) = self.groups.get_mut(id) else {
+            let members = members.iter().map(|member| left(member, ErrorCode::UNKNOWN_MEMBER_ID)).collect();
+            return LeaveGroupResponse { members, ..Default::default() };
+        };
         let members: Vec<_> = members.iter().map(|member| group.leave(member, effects)).collect();
         if members.iter().any(|member| member.error_code.is_none()) {
             group.rebalance_without(now_ms, &settings, effects);
@@ -61,14 +64,18 @@ impl GroupMachine {
     }
 }
 
+fn left(leaving: &MemberIdentity, error_code: ErrorCode) -> MemberResponse {
+    MemberResponse {
+        member_id: leaving.member_id.clone(),
+        group_instance_id: leaving.group_instance_id.clone(),
+        error_code,
+        ..Default::default()
+    }
+}
+
 impl ClassicGroup {
     fn leave(&mut self, leaving: &MemberIdentity, effects: &mut Effects<GroupMachine>) -> MemberResponse {
-        let respond = |error_code| MemberResponse {
-            member_id: leaving.member_id.clone(),
-            group_instance_id: leaving.group_instance_id.clone(),
-            error_code,
-            ..Default::default()
-        };
+        let respond = |error_code| left(leaving, error_code);
         let instance_id = leaving.group_instance_id.as_deref();
         // An operator removes static members by their instance id alone.
         if leaving.member_id.is_empty() {

@@ -55,6 +55,8 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
 }
 
 fn create(state: &State, topic: &CreatableTopic, validate_only: bool) -> Result<CreatableTopicResult, Refusal> {
+    // Kafka looks at the name first.
+    state.check_name(&topic.name)?;
     let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
     let (partitions, factor) = (replicas.len(), replicas.first().map_or(0, Vec::len));
     let pairs = topic.configs.iter().map(|config| (&*config.name, config.value.as_deref()));

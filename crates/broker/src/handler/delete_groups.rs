@@ -1,5 +1,5 @@
 use milena_messages::delete_groups::response::DeletableGroupResult;
-use milena_messages::{ByteString, DeleteGroupsRequest, DeleteGroupsResponse, ErrorCode};
+use milena_messages::{ByteString, DeleteGroupsRequest, DeleteGroupsResponse};
 
 use super::Context;
 use crate::cost::Cost;
@@ -8,9 +8,6 @@ pub(super) fn handle(context: &Context, request: DeleteGroupsRequest, _cost: &mu
     let state = &context.state;
     let delete = |id: ByteString| {
         let refused = |error_code| DeletableGroupResult { group_id: id.clone(), error_code, ..Default::default() };
-        if id.is_empty() {
-            return refused(ErrorCode::INVALID_GROUP_ID);
-        }
         let deleted =
             state.groups.with(state, context.node.id, &id, |machine, _, effects| machine.delete(&id, effects));
         deleted.unwrap_or_else(refused)

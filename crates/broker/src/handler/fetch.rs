@@ -23,6 +23,8 @@ const WHOLE_FIRST: i16 = 3;
 const BATCHES: i16 = 4;
 /// The isolation level of those who read committed records only.
 const COMMITTED: i8 = 1;
+/// From here on errors say who leads (KIP-951).
+const LEADER_HINTS: i16 = 16;
 /// From here on topics go by id (KIP-516).
 const TOPIC_IDS: i16 = 13;
 
@@ -47,6 +49,14 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
     if request.session_epoch > 0 {
         return FetchResponse { error_code: ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ..Default::default() }.into();
     }
+    let is_known = |topic: &FetchTopic| {
+        let found = context.state.topic(topic_ref(topic, context.version));
+        found.is_some_and(|found| topic.partitions.iter().any(|one| found.partition(one.partition).is_some()))
+    };
+    // Kafka looks at it only when there is something to read.
+    if !matches!(request.isolation_level, 0 | COMMITTED) && request.topics.iter().any(is_known) {
+        return refused(&request, context.version, ErrorCode::UNKNOWN_SERVER_ERROR).into();
+    }
     request.topics = each_once(request.topics);
     if Ready::of(context, &request).is_enough(&context.state, &request) {
         return read(context, &request, cost).into();
@@ -63,6 +73,26 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
             Err(error) => Outcome::Close(format!("the handler failed: {error}")),
         }
     })
+}
+
+/// The data of a partition that was not looked at.
+fn unknown(error_code: ErrorCode) -> PartitionData {
+    // Null is allowed for the records, but some clients fail on it.
+    PartitionData { error_code, high_watermark: -1, records: Some(Bytes::new()), ..Default::default() }
+}
+
+/// A response that refuses the whole request.
+fn refused(request: &FetchRequest, version: i16, error_code: ErrorCode) -> FetchResponse {
+    let partition =
+        |wanted: &FetchPartition| PartitionData { partition_index: wanted.partition, ..unknown(error_code) };
+    let topic = |wanted: &FetchTopic| FetchableTopicResponse {
+        topic: wanted.topic.clone(),
+        partitions: wanted.partitions.iter().map(partition).collect(),
+        ..Default::default()
+    };
+    // With topic ids there is nothing to name the topics by when they are not looked at.
+    let topics = if version < TOPIC_IDS { &request.topics[..] } else { &[] };
+    FetchResponse { error_code, responses: topics.iter().map(topic).collect(), ..Default::default() }
 }
 
 /// Waits until there is enough to read, or an error to report.
@@ -82,7 +112,7 @@ async fn enough(context: &Context, request: &FetchRequest) {
     while !ready.is_enough(&context.state, request) {
         for number in waiter.news().await {
             let (topic, wanted) = places[number];
-            ready.set(number, available(context, topic, wanted, request.isolation_level));
+            ready.set(number, available(context, topic, wanted, request.isolation_level, replica(request)));
         }
     }
 }
@@ -104,7 +134,10 @@ impl Ready {
         for topic in &request.topics {
             for wanted in &topic.partitions {
                 ready.bytes.push(0);
-                ready.set(ready.bytes.len() - 1, available(context, topic, wanted, request.isolation_level));
+                ready.set(
+                    ready.bytes.len() - 1,
+                    available(context, topic, wanted, request.isolation_level, replica(request)),
+                );
             }
         }
         ready
@@ -131,12 +164,17 @@ fn available(
     topic: &FetchTopic,
     wanted: &FetchPartition,
     isolation_level: i8,
+    replica: i32,
 ) -> Result<usize, ErrorCode> {
     let reference = topic_ref(topic, context.version);
     let topic = context.state.topic(reference).ok_or_else(|| reference.unknown())?;
     let partition = topic.partition(wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     let bytes = partition.with(|partition| {
-        check(context, partition, wanted)?;
+        check(context, partition, wanted, replica)?;
+        // A log that went another way is reported as soon as an error.
+        if diverging(partition, wanted)?.is_some() {
+            return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
+        }
         let bytes = partition.log.bytes_from(wanted.fetch_offset).map_err(out_of_range)?;
         // What an open transaction wrote is nothing yet for readers of committed records.
         let end = partition.last_stable_offset();
@@ -155,19 +193,32 @@ fn out_of_range(_: OutOfRange) -> ErrorCode {
 }
 
 /// Checks that this node leads the partition, at an epoch that the client knows (KIP-320).
-fn check(context: &Context, partition: &Inner, wanted: &FetchPartition) -> Result<(), ErrorCode> {
-    partition.leadership.check_epoch(wanted.current_leader_epoch)?;
+fn check(context: &Context, partition: &Inner, wanted: &FetchPartition, replica: i32) -> Result<(), ErrorCode> {
+    // Fetch takes any negative epoch for none.
+    partition.leadership.check_epoch(wanted.current_leader_epoch.max(-1))?;
+    if replica >= 0 && !partition.leadership.replicas.contains(&replica) {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
     partition.leadership.check_leader(context.node.id)
 }
 
 /// Where the log of the client went another way than this one (KIP-595).
-fn diverging(partition: &Inner, wanted: &FetchPartition) -> Option<EpochEndOffset> {
+fn diverging(partition: &Inner, wanted: &FetchPartition) -> Result<Option<EpochEndOffset>, ErrorCode> {
     if wanted.last_fetched_epoch < 0 {
-        return None;
+        return Ok(None);
     }
-    let (epoch, end_offset) = partition.log.end_of_epoch(wanted.last_fetched_epoch).unwrap_or((-1, -1));
+    let end = partition.end_of_epoch(wanted.last_fetched_epoch);
+    let (epoch, end_offset) = end.ok_or(ErrorCode::OFFSET_OUT_OF_RANGE)?;
+    if wanted.fetch_offset < partition.log.start_offset() {
+        return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
+    }
     let diverges = epoch < wanted.last_fetched_epoch || end_offset < wanted.fetch_offset;
-    diverges.then(|| EpochEndOffset { epoch, end_offset, ..Default::default() })
+    Ok(diverges.then(|| EpochEndOffset { epoch, end_offset, ..Default::default() }))
+}
+
+/// The replica that fetches; -1 for a consumer.
+fn replica(request: &FetchRequest) -> i32 {
+    if request.replica_id == -1 { request.replica_state.replica_id } else { request.replica_id }
 }
 
 /// What of a response is still free.
@@ -176,6 +227,8 @@ struct Room {
     /// The first batch of the response comes even when it is too large.
     whole_first: bool,
     version: i16,
+    /// Of the request; -1 for a consumer.
+    replica: i32,
 }
 
 fn read(context: &Context, request: &FetchRequest, cost: &mut Cost) -> FetchResponse {
@@ -183,7 +236,7 @@ fn read(context: &Context, request: &FetchRequest, cost: &mut Cost) -> FetchResp
     // Old requests name no limit. When clients leave their responses unread, new ones become small.
     let asked = if version >= WHOLE_FIRST { request.max_bytes } else { i32::MAX };
     let left = size(asked.min(state.config.fetch_max_bytes)).min(state.unsent.room());
-    let mut room = Room { left, whole_first: version >= WHOLE_FIRST, version };
+    let mut room = Room { left, whole_first: version >= WHOLE_FIRST, version, replica: replica(request) };
     let committed = request.isolation_level == COMMITTED;
     let mut responses = Vec::new();
     for wanted in &request.topics {
@@ -192,19 +245,26 @@ fn read(context: &Context, request: &FetchRequest, cost: &mut Cost) -> FetchResp
         let mut partitions = Vec::with_capacity(wanted.partitions.len());
         for wanted in &wanted.partitions {
             let data = match &topic {
-                None => Err(reference.unknown()),
+                None => Ok(unknown(reference.unknown())),
                 Some(topic) => match topic.partition(wanted.partition) {
-                    None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+                    None => Ok(unknown(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)),
                     Some(partition) => read_partition(context, &partition, wanted, committed, &mut room, cost),
                 },
             };
             let mut data = data.unwrap_or_else(|error_code| PartitionData {
                 error_code,
-                high_watermark: -1,
-                // Null is allowed, but some clients fail on it.
-                records: Some(Bytes::new()),
-                ..Default::default()
+                aborted_transactions: None,
+                ..unknown(error_code)
             });
+            // Where the leader is, for clients that went astray (KIP-951).
+            let astray = [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::FENCED_LEADER_EPOCH];
+            if version >= LEADER_HINTS && astray.contains(&data.error_code) {
+                if let Some(partition) = topic.as_ref().and_then(|topic| topic.partition(wanted.partition)) {
+                    let leadership = partition.leadership();
+                    data.current_leader.leader_id = leadership.leader;
+                    data.current_leader.leader_epoch = leadership.epoch;
+                }
+            }
             data.partition_index = wanted.partition;
             partitions.push(data);
         }
@@ -231,15 +291,16 @@ fn read_partition(
     let cut = room.version < WHOLE_FIRST && limit > 0;
     let whole_first = room.whole_first || cut;
     let (batches, data) = partition.with(|partition| {
-        check(context, partition, wanted)?;
+        check(context, partition, wanted, room.replica)?;
         let (log, stable) = (&partition.log, partition.last_stable_offset());
         let mut data = PartitionData {
             high_watermark: log.high_watermark(),
             last_stable_offset: stable,
             log_start_offset: log.start_offset(),
+            aborted_transactions: None,
             ..Default::default()
         };
-        if let Some(end) = diverging(partition, wanted) {
+        if let Some(end) = diverging(partition, wanted)? {
             data.diverging_epoch = end;
             return Ok((Vec::new(), data));
         }

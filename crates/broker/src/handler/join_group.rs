@@ -26,7 +26,10 @@ pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut C
             Ok(_) => refused(ErrorCode::UNKNOWN_SERVER_ERROR),
             Err(code) => refused(code),
         };
-        // Before version 7 the name could not be null.
+        // As in Kafka; before version 7 the name could not be null.
+        if !response.error_code.is_none() {
+            response.protocol_name = None;
+        }
         if version < 7 {
             response.protocol_name.get_or_insert_default();
         }

@@ -31,6 +31,10 @@ fn since(timestamp: i64) -> Option<i16> {
     }
 }
 
+fn is_known(timestamp: i64, version: i16) -> bool {
+    timestamp >= 0 || version == 0 || since(timestamp).is_some_and(|since| version >= since)
+}
+
 pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut Cost) -> ListOffsetsResponse {
     let mut times: HashMap<_, u32> = HashMap::new();
     for topic in &request.topics {
@@ -53,7 +57,9 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
             };
             let found = topic.as_deref().and_then(|topic| topic.partition(index));
             let result = match found {
+                _ if !matches!(request.isolation_level, 0 | 1) => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
                 _ if repeated => Err(ErrorCode::INVALID_REQUEST),
+                _ if !is_known(partition.timestamp, context.version) => Err(ErrorCode::UNSUPPORTED_VERSION),
                 Some(found) => look_up(context, &found, partition, committed, cost),
                 None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
             };
@@ -87,9 +93,6 @@ fn look_up(
     if version == 0 {
         let old_style_offsets = partition.with_log(|log| old_style(log, timestamp, wanted.max_num_offsets));
         return Ok(ListOffsetsPartitionResponse { old_style_offsets, ..Default::default() });
-    }
-    if timestamp < 0 && since(timestamp).is_none_or(|since| version < since) {
-        return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
     let timestamp_is_end = timestamp == LATEST;
     let (timestamp, offset) = match timestamp {

@@ -42,9 +42,13 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         let listed = request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
         listed.map(|topic| look_up(state, topic, version, create)).collect()
     };
+    // Kafka refuses the whole request, and names nothing else in the response.
+    if topics.iter().any(|topic| topic.error_code == ErrorCode::INVALID_REQUEST) {
+        topics.iter_mut().for_each(|topic| topic.error_code = ErrorCode::INVALID_REQUEST);
+        return MetadataResponse { topics, ..Default::default() };
+    }
     if request.include_topic_authorized_operations {
-        let found = topics.iter_mut().filter(|topic| topic.error_code.is_none());
-        found.for_each(|topic| topic.topic_authorized_operations = TOPIC_OPERATIONS);
+        topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = TOPIC_OPERATIONS);
     }
     let asked = request.include_cluster_authorized_operations;
     let broker = |node: &Arc<Node>| {

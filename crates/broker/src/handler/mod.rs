@@ -190,7 +190,7 @@ apis! {
     ALTER_REPLICA_LOG_DIRS 0-2 AlterReplicaLogDirsRequest => alter_replica_log_dirs;
     DESCRIBE_LOG_DIRS 0-5 DescribeLogDirsRequest => describe_log_dirs;
     CREATE_PARTITIONS 0-3 CreatePartitionsRequest => create_partitions;
-    DELETE_GROUPS 0-2 DeleteGroupsRequest => delete_groups;
+    DELETE_GROUPS 0-3 DeleteGroupsRequest => delete_groups;
     ELECT_LEADERS 0-2 ElectLeadersRequest => elect_leaders;
     INCREMENTAL_ALTER_CONFIGS 0-1 IncrementalAlterConfigsRequest => incremental_alter_configs;
     ALTER_PARTITION_REASSIGNMENTS 0-1 AlterPartitionReassignmentsRequest => alter_partition_reassignments;

@@ -35,7 +35,7 @@ fn end_of_epoch(context: &Context, topic: Option<&Topic>, wanted: &OffsetForLead
     let end = partition.with(|partition| {
         partition.leadership.check_epoch(wanted.current_leader_epoch)?;
         partition.leadership.check_leader(context.node.id)?;
-        Ok(partition.log.end_of_epoch(wanted.leader_epoch).unwrap_or((-1, -1)))
+        Ok(partition.end_of_epoch(wanted.leader_epoch).unwrap_or((-1, -1)))
     });
     match end {
         Ok((epoch, end_offset)) => respond(ErrorCode::NONE, epoch, end_offset),

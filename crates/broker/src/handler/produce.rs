@@ -42,12 +42,18 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
             let (topic, unknown) = (state.topic(wanted), wanted.unknown());
             let mut check = |partition: PartitionProduceData| {
                 let index = partition.index;
-                let checked = if matches!(acks, -1..=1) {
-                    check(topic.as_deref(), unknown, partition, version, now_ms, cost)
-                } else {
-                    let message = format!("acks is {acks}, it has to be -1, 0 or 1");
-                    Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message).into())
+                let known = match topic.as_deref() {
+                    None => Err(Refusal::new(unknown, "This server does not host this topic.")),
+                    Some(topic) if topic.partition(index).is_none() => Err(no_partition(index)),
+                    Some(_) if !matches!(acks, -1..=1) => {
+                        let message = format!("acks is {acks}, it has to be -1, 0 or 1");
+                        Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message))
+                    }
+                    Some(topic) => Ok(topic),
                 };
+                let checked = known
+                    .map_err(Rejected::from)
+                    .and_then(|topic| incoming::check(partition.records, version, &topic.config(), now_ms, cost));
                 (index, checked)
             };
             let partitions: Vec<(i32, Checked)> =
@@ -93,19 +99,6 @@ fn without_response(responses: &[TopicProduceResponse]) -> Outcome<ProduceRespon
         }
         None => Outcome::Nothing,
     }
-}
-
-fn check(
-    topic: Option<&Topic>,
-    unknown: ErrorCode,
-    data: PartitionProduceData,
-    version: i16,
-    now_ms: i64,
-    cost: &mut Cost,
-) -> Checked {
-    let topic = topic.ok_or_else(|| Refusal::new(unknown, "This server does not host this topic."))?;
-    topic.partition(data.index).ok_or_else(|| no_partition(data.index))?;
-    incoming::check(data.records, version, &topic.config(), now_ms, cost)
 }
 
 fn no_partition(index: i32) -> Refusal {

@@ -116,7 +116,7 @@ impl Log {
         if asked == latest {
             return Some((asked, self.end_offset));
         }
-        if asked < 0 || asked > latest {
+        if asked == -1 || asked > latest {
             return None;
         }
         let after = self.epochs.partition_point(|(epoch, _)| *epoch <= asked);

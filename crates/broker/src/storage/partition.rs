@@ -30,6 +30,20 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// Where an epoch ends, as [`Log::end_of_epoch`], with the epoch of the leader even when it has appended nothing.
+    pub(crate) fn end_of_epoch(&self, asked: i32) -> Option<(i32, i64)> {
+        let (latest, end) = (self.leadership.epoch, self.log.end_offset());
+        match self.log.latest_epoch() {
+            // The leader's epoch begins with its election, before the first batch.
+            Some(last) if last >= latest => self.log.end_of_epoch(asked),
+            _ if asked == latest => Some((latest, end)),
+            _ if asked == -1 || asked > latest => None,
+            None => Some((asked, end)),
+            Some(last) if asked >= last => Some((last, end)),
+            Some(_) => self.log.end_of_epoch(asked),
+        }
+    }
+
     /// Where consumers stop that read committed records only.
     pub(crate) fn last_stable_offset(&self) -> i64 {
         let end = self.log.high_watermark();
