@@ -23,7 +23,8 @@ pub(super) fn handle(context: &Context, request: DescribeQuorumRequest, cost: &m
         },
         _ => false,
     };
-    if valid {
+    // Older versions cannot carry the nodes.
+    if valid && context.version >= 2 {
         response.nodes = nodes(state);
     }
     for topic in request.topics {
