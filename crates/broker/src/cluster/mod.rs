@@ -28,6 +28,7 @@ pub(crate) use crate::cluster::topics::{Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
 use crate::fault::Faults;
+use crate::group::consumer::ConsumerSettings;
 use crate::group::{GroupMachine, GroupSettings};
 use crate::handler::SERVED;
 use crate::net::received::Received;
@@ -47,6 +48,13 @@ const INTERNAL_REPLICAS: i16 = 3;
 const MAX_OFFSET_METADATA_BYTES: usize = 4096;
 /// Kafka's default of `offsets.retention.minutes`: seven days.
 const OFFSETS_RETENTION_MS: i64 = 10_080 * 60_000;
+
+/// Kafka's default of `group.consumer.session.timeout.ms`.
+const CONSUMER_SESSION_TIMEOUT_MS: i32 = 45_000;
+/// Kafka's default of `group.consumer.heartbeat.interval.ms`.
+const CONSUMER_HEARTBEAT_INTERVAL_MS: i32 = 5000;
+/// `group.consumer.assignment.interval.ms`, whose default is 1000 in Kafka. Tests should not wait for it.
+const CONSUMER_ASSIGNMENT_INTERVAL_MS: i32 = 0;
 
 /// All that the nodes and their connections share.
 #[derive(Debug)]
@@ -106,6 +114,12 @@ impl State {
             max_size: self.config.group_max_size,
             max_metadata_bytes: MAX_OFFSET_METADATA_BYTES,
             offsets_retention_ms: OFFSETS_RETENTION_MS,
+            consumer: ConsumerSettings {
+                session_timeout_ms: CONSUMER_SESSION_TIMEOUT_MS,
+                heartbeat_interval_ms: CONSUMER_HEARTBEAT_INTERVAL_MS,
+                max_size: self.config.group_max_size,
+                assignment_interval_ms: CONSUMER_ASSIGNMENT_INTERVAL_MS,
+            },
         }
     }
 
@@ -344,7 +358,7 @@ impl State {
 
 /// A random id as Kafka makes them: version 4, and never with a leading dash, which command lines would take for an
 /// option.
-fn random_uuid() -> Uuid {
+pub(crate) fn random_uuid() -> Uuid {
     loop {
         // Each of these states has keys of its own from the system's random numbers.
         let half = || RandomState::new().hash_one(0u8).to_be_bytes();

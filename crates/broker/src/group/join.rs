@@ -74,9 +74,15 @@ impl GroupMachine {
         if timeout < self.settings.min_session_timeout_ms || timeout > self.settings.max_session_timeout_ms {
             return join.refuse(member_id, ErrorCode::INVALID_SESSION_TIMEOUT, effects);
         }
+        if self.has_consumers(id) {
+            // As Kafka with `group.consumer.migration.policy=disabled`.
+            return join.refuse("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
+        }
         if !self.groups.contains_key(id) && !member_id.is_empty() {
             return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
         }
+        // A consumer group without members gives way.
+        self.delete_consumer_group(id, effects);
         let settings = self.settings.clone();
         let group = self.groups.entry(id.to_owned()).or_insert_with(|| ClassicGroup::new(id.to_owned(), now_ms));
         group.join(join, now_ms, &settings, effects);

@@ -8,6 +8,7 @@ use milena_messages::{Bytes, ErrorCode, LeaveGroupResponse};
 
 use crate::coordinator::Effects;
 use crate::group::classic::{ClassicGroup, Member, Phase, no_generation};
+use crate::group::consumer::ConsumerGroup;
 use crate::group::{GroupMachine, text};
 
 impl GroupMachine {
@@ -22,6 +23,15 @@ impl GroupMachine {
         let refused = |error_code| LeaveGroupResponse { error_code, ..Default::default() };
         if id.is_empty() {
             return refused(ErrorCode::INVALID_GROUP_ID);
+        }
+        if let Some(group) = self.consumers.get_mut(id) {
+            let leave = |leaving: &MemberIdentity| MemberResponse {
+                member_id: leaving.member_id.clone(),
+                group_instance_id: leaving.group_instance_id.clone(),
+                error_code: group.leave(leaving, now_ms, effects),
+                ..Default::default()
+            };
+            return LeaveGroupResponse { members: members.iter().map(leave).collect(), ..Default::default() };
         }
         let settings = self.settings.clone();
         let Some(group) = self.groups.get_mut(id) else {
@@ -46,8 +56,10 @@ impl GroupMachine {
             ..Default::default()
         };
         let groups = self.groups.values().map(|group| listed(group.id(), group.protocol_type(), group.phase));
-        let alone = self.offsets.keys().filter(|id| !self.groups.contains_key(*id));
-        groups.chain(alone.map(|id| listed(id, None, Phase::Empty))).collect()
+        let is_alone = |id: &&String| !self.groups.contains_key(*id) && !self.consumers.contains_key(*id);
+        let alone = self.offsets.keys().filter(is_alone);
+        let consumers = self.consumers.values().map(ConsumerGroup::listed);
+        groups.chain(consumers).chain(alone.map(|id| listed(id, None, Phase::Empty))).collect()
     }
 
     /// DescribeGroups of one group; `None` when there is none.
@@ -55,6 +67,7 @@ impl GroupMachine {
         match self.groups.get(id) {
             Some(group) => Some(group.describe()),
             // A group that only commits offsets.
+            None if self.consumers.contains_key(id) => None,
             None => self.offsets.contains_key(id).then(|| DescribedGroup {
                 group_id: id.to_owned().into(),
                 group_state: Phase::Empty.name().into(),

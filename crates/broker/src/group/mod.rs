@@ -4,13 +4,14 @@
 //! handed out assignments, as in Kafka; who is about to join is in memory only.
 
 pub(crate) mod classic;
+pub(crate) mod consumer;
 pub(crate) mod join;
 mod leave;
 pub(crate) mod offset;
 mod record;
 mod sync;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::cluster::State;
 use crate::coordinator::record::CoordinatorRecord;
 use crate::coordinator::{Effects, Machine};
 use crate::group::classic::ClassicGroup;
+use crate::group::consumer::{ConsumerGroup, ConsumerSettings};
 use crate::group::offset::Offsets;
 use crate::group::timers::Timers;
 
@@ -48,6 +50,7 @@ pub(crate) struct GroupSettings {
     pub(crate) max_metadata_bytes: usize,
     /// `offsets.retention.minutes`, in milliseconds.
     pub(crate) offsets_retention_ms: i64,
+    pub(crate) consumer: ConsumerSettings,
 }
 
 /// The groups of one partition of `__consumer_offsets`.
@@ -55,6 +58,8 @@ pub(crate) struct GroupSettings {
 pub(crate) struct GroupMachine {
     pub(crate) settings: GroupSettings,
     pub(crate) groups: BTreeMap<String, ClassicGroup>,
+    /// Groups of the consumer protocol; no id is in both.
+    pub(crate) consumers: BTreeMap<String, ConsumerGroup>,
     pub(crate) offsets: BTreeMap<String, Offsets>,
     /// When to look at a group next, for each group that waits for something.
     due: Timers,
@@ -77,7 +82,7 @@ impl Machine for GroupMachine {
             // Type 0 is the same key, from before 0.9.
             0 | OffsetCommitKey::TYPE => self.replay_offset(record, producer_id),
             GroupMetadataKey::TYPE => self.replay_group(record),
-            _ => Ok(()),
+            kind => self.replay_consumer(kind, record),
         };
         if let Err(error) = read {
             tracing::debug!(%error, "a record of a group is left out");
@@ -98,6 +103,13 @@ impl Machine for GroupMachine {
             }
             self.arm(&id);
         }
+        let ids: Vec<String> = self.consumers.keys().cloned().collect();
+        for id in ids {
+            if let Some(group) = self.consumers.get_mut(&id) {
+                group.begin_timers(now_ms, &self.settings.consumer);
+            }
+            self.arm(&id);
+        }
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -111,6 +123,9 @@ impl Machine for GroupMachine {
             if let Some(group) = self.groups.get_mut(&id) {
                 group.tick(now_ms, &settings, effects);
             }
+            if let Some(group) = self.consumers.get_mut(&id) {
+                group.tick(now_ms, effects);
+            }
             self.arm(&id);
         }
     }
@@ -118,7 +133,14 @@ impl Machine for GroupMachine {
 
 impl GroupMachine {
     pub(crate) fn with_settings(settings: GroupSettings) -> Self {
-        Self { settings, groups: BTreeMap::new(), offsets: BTreeMap::new(), due: Timers::default(), loading: true }
+        Self {
+            settings,
+            groups: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            offsets: BTreeMap::new(),
+            due: Timers::default(),
+            loading: true,
+        }
     }
 
     fn replay_group(&mut self, record: &CoordinatorRecord) -> Result<(), milena_wire::Error> {
@@ -139,7 +161,9 @@ impl GroupMachine {
     /// Notes when a group has something to do. Calls after a later time than the noted one cost nothing: the group is
     /// looked at too early once, and then noted again.
     fn arm(&mut self, id: &str) {
-        let Some(wanted) = self.groups.get(id).and_then(ClassicGroup::next_deadline) else { return };
+        let classic = self.groups.get(id).and_then(ClassicGroup::next_deadline);
+        let consumer = || self.consumers.get(id).and_then(ConsumerGroup::next_deadline);
+        let Some(wanted) = classic.or_else(consumer) else { return };
         if self.due.get(id).is_none_or(|armed| wanted < armed) {
             self.due.set(id, wanted);
         }
@@ -149,8 +173,13 @@ impl GroupMachine {
     pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupMachine>) -> DeletableGroupResult {
         let result =
             |error_code| DeletableGroupResult { group_id: id.to_owned().into(), error_code, ..Default::default() };
+        if self.has_consumers(id) {
+            return result(ErrorCode::NON_EMPTY_GROUP);
+        }
         match self.groups.get(id) {
-            None if !self.offsets.contains_key(id) => return result(ErrorCode::GROUP_ID_NOT_FOUND),
+            None if !self.offsets.contains_key(id) && !self.consumers.contains_key(id) => {
+                return result(ErrorCode::GROUP_ID_NOT_FOUND);
+            }
             Some(group) if !group.is_empty() => return result(ErrorCode::NON_EMPTY_GROUP),
             _ => {}
         }
@@ -159,6 +188,7 @@ impl GroupMachine {
                 effects.record(record::offset_tombstone(id, topic, partition));
             });
         }
+        self.delete_consumer_group(id, effects);
         if self.groups.remove(id).is_some() {
             self.due.remove(id);
             effects.record(record::group_tombstone(id));

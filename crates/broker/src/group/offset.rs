@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use milena_messages::{
-    ByteString, Bytes, ConsumerProtocolSubscription, ErrorCode, Message, OffsetCommitKey, OffsetCommitValue,
+    ByteString, Bytes, ConsumerProtocolSubscription, ErrorCode, Message, OffsetCommitKey, OffsetCommitValue, Uuid,
 };
 
 use crate::coordinator::Effects;
@@ -67,6 +67,8 @@ pub(crate) struct Committer<'a> {
     pub(crate) instance_id: Option<&'a str>,
     pub(crate) generation: i32,
     pub(crate) is_transactional: bool,
+    /// Whether the request is of a version that knows of the epochs of members.
+    pub(crate) knows_epochs: bool,
 }
 
 impl GroupMachine {
@@ -78,6 +80,9 @@ impl GroupMachine {
         if id.is_empty() && who.generation >= 0 {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
+        if let Some(group) = self.consumers.get(id) {
+            return group.check_commit(who);
+        }
         let Some(group) = self.groups.get_mut(id) else {
             // Without a generation it is a consumer that assigns by itself, or an operator.
             return if who.generation < 0 { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) };
@@ -88,6 +93,20 @@ impl GroupMachine {
         }
         self.arm(id);
         Ok(())
+    }
+
+    /// Checks whether a committer that was [checked](Self::check_commit) may commit for a partition.
+    ///
+    /// # Errors
+    /// It is a member of a consumer group that got the partition later, or does not have it.
+    pub(crate) fn check_partition(
+        &self,
+        id: &str,
+        who: Committer<'_>,
+        topic: Uuid,
+        partition: i32,
+    ) -> Result<(), ErrorCode> {
+        self.consumers.get(id).map_or(Ok(()), |group| group.check_partition(who, topic, partition))
     }
 
     /// Commits an offset whose committer was [checked](Self::check_commit). The size of all commits is checked after the
@@ -115,7 +134,9 @@ impl GroupMachine {
     /// There is no such group; it has members that are no consumers.
     pub(crate) fn check_delete_offsets(&self, id: &str) -> Result<(), ErrorCode> {
         match self.groups.get(id) {
-            None if !self.offsets.contains_key(id) => Err(ErrorCode::GROUP_ID_NOT_FOUND),
+            None if !self.offsets.contains_key(id) && !self.consumers.contains_key(id) => {
+                Err(ErrorCode::GROUP_ID_NOT_FOUND)
+            }
             Some(group) if !group.is_empty() && group.protocol_type() != Some(CONSUMER) => {
                 Err(ErrorCode::NON_EMPTY_GROUP)
             }
@@ -125,6 +146,9 @@ impl GroupMachine {
 
     /// Whether a consumer of the group reads the topic. Subscriptions that cannot be read count as those of all topics.
     pub(crate) fn is_subscribed(&self, id: &str, topic: &str) -> bool {
+        if let Some(group) = self.consumers.get(id) {
+            return group.is_subscribed(topic);
+        }
         let Some(group) = self.groups.get(id).filter(|group| !group.is_empty()) else { return false };
         group.members().any(|member| {
             let metadata = group.protocol().and_then(|name| member.metadata(name)).unwrap_or_default();

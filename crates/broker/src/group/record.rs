@@ -14,11 +14,11 @@ const OFFSET_VERSION: i16 = 3;
 const EXPIRING_OFFSET_VERSION: i16 = 1;
 
 /// Every field of these has its place in the version, so that nothing can fail.
-fn set<K: TypedRecord, V: Message>(key: &K, value: &V, version: i16) -> CoordinatorRecord {
+pub(super) fn set<K: TypedRecord, V: Message>(key: &K, value: &V, version: i16) -> CoordinatorRecord {
     CoordinatorRecord::new(key, value, version).unwrap_or_else(|error| unreachable!("a record of a group: {error}"))
 }
 
-fn remove<K: TypedRecord>(key: &K) -> CoordinatorRecord {
+pub(super) fn remove<K: TypedRecord>(key: &K) -> CoordinatorRecord {
     CoordinatorRecord::tombstone(key).unwrap_or_else(|error| unreachable!("a key of a group: {error}"))
 }
 

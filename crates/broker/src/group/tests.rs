@@ -13,13 +13,19 @@ use super::offset::{Committer, Offset};
 use super::*;
 use crate::coordinator::Ticket;
 
-const SETTINGS: GroupSettings = GroupSettings {
+pub(crate) const SETTINGS: GroupSettings = GroupSettings {
     min_session_timeout_ms: 6000,
     max_session_timeout_ms: 1_800_000,
     initial_rebalance_delay_ms: 0,
     max_size: 3,
     max_metadata_bytes: 4096,
     offsets_retention_ms: 1000,
+    consumer: ConsumerSettings {
+        session_timeout_ms: 45_000,
+        heartbeat_interval_ms: 5000,
+        max_size: 3,
+        assignment_interval_ms: 0,
+    },
 };
 
 /// A machine, its time, and what it has said.
@@ -376,7 +382,13 @@ fn a_new_coordinator_knows_the_stable_group_from_its_records() {
 
 #[test]
 fn who_may_commit_follows_the_phase_of_the_group() {
-    let who = |member_id, generation| Committer { member_id, instance_id: None, generation, is_transactional: false };
+    let who = |member_id, generation| Committer {
+        member_id,
+        instance_id: None,
+        generation,
+        is_transactional: false,
+        knows_epochs: true,
+    };
     let mut bench = Bench::new(SETTINGS);
     let check = |bench: &mut Bench, who| bench.act(|machine, now_ms, _, _| machine.check_commit("g", who, now_ms)).1;
     assert_eq!(check(&mut bench, who("", -1)), Ok(()));

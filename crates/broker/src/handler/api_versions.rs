@@ -6,6 +6,10 @@ use crate::cost::Cost;
 
 /// The feature that lets clients give each transaction an epoch of its own (KIP-890).
 const TRANSACTION_VERSION: &str = "transaction.version";
+/// The feature that lets clients use the consumer protocol of groups (KIP-848).
+const GROUP_VERSION: &str = "group.version";
+/// Features with the level that is in use, which is also the highest; by name.
+const FEATURES: [(&str, i16); 2] = [(GROUP_VERSION, 1), (TRANSACTION_VERSION, 2)];
 
 pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut Cost) -> ApiVersionsResponse {
     let error_code = check(context, &request);
@@ -18,20 +22,22 @@ pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut
         max_version: versions.max(),
         ..Default::default()
     };
+    let supported = |&(name, level): &(&'static str, i16)| SupportedFeatureKey {
+        name: name.into(),
+        max_version: level,
+        ..Default::default()
+    };
+    let finalized = |&(name, level): &(&'static str, i16)| FinalizedFeatureKey {
+        name: name.into(),
+        max_version_level: level,
+        min_version_level: level,
+        ..Default::default()
+    };
     ApiVersionsResponse {
         api_keys: context.state.served.iter().map(entry).collect(),
-        supported_features: vec![SupportedFeatureKey {
-            name: TRANSACTION_VERSION.into(),
-            max_version: 2,
-            ..Default::default()
-        }],
+        supported_features: FEATURES.iter().map(supported).collect(),
         finalized_features_epoch: 1,
-        finalized_features: vec![FinalizedFeatureKey {
-            name: TRANSACTION_VERSION.into(),
-            max_version_level: 2,
-            min_version_level: 2,
-            ..Default::default()
-        }],
+        finalized_features: FEATURES.iter().map(finalized).collect(),
         ..Default::default()
     }
 }

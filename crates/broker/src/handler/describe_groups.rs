@@ -6,7 +6,7 @@ use crate::cost::Cost;
 
 /// What one may do with a group when nobody minds: read, delete, describe, and describe and alter its settings. Bit n is
 /// operation n.
-const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
+pub(super) const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
 /// About the memory of a member besides its bytes.
 const MEMBER_SIZE: usize = 200;
 /// From here on a group that is not there is an error (KIP-1043).
@@ -43,15 +43,21 @@ fn describe(context: &Context, id: ByteString) -> DescribedGroup {
         return refused(ErrorCode::INVALID_GROUP_ID, None);
     }
     let state = &context.state;
-    match state.groups.with(state, context.node.id, &id, |machine, _, _| machine.describe(&id)) {
-        Ok(Some(group)) => group,
-        Ok(None) if context.version < NOT_FOUND => {
+    let described = state.groups.with(state, context.node.id, &id, |machine, _, _| {
+        (machine.describe(&id), machine.consumers.contains_key(&*id))
+    });
+    match described {
+        Ok((Some(group), _)) => group,
+        Ok((None, _)) if context.version < NOT_FOUND => {
             DescribedGroup { group_state: "Dead".into(), ..refused(ErrorCode::NONE, None) }
         }
-        Ok(None) => DescribedGroup {
-            group_state: "Dead".into(),
-            ..refused(ErrorCode::GROUP_ID_NOT_FOUND, Some(format!("Group {id} not found.")))
-        },
+        Ok((None, is_consumer)) => {
+            let what = if is_consumer { "is not a classic group" } else { "not found" };
+            DescribedGroup {
+                group_state: "Dead".into(),
+                ..refused(ErrorCode::GROUP_ID_NOT_FOUND, Some(format!("Group {id} {what}.")))
+            }
+        }
         Err(code) => refused(code, None),
     }
 }

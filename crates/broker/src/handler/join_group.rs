@@ -32,6 +32,8 @@ pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut C
         }
         if version < 7 {
             response.protocol_name.get_or_insert_default();
+        } else if !response.error_code.is_none() {
+            response.protocol_name = None;
         }
         response
     })

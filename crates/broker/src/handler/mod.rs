@@ -8,6 +8,8 @@ mod alter_partition_reassignments;
 mod alter_replica_log_dirs;
 mod alter_settings;
 mod api_versions;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod context;
 mod create_partitions;
 mod create_topics;
@@ -203,6 +205,8 @@ apis! {
     DESCRIBE_PRODUCERS 0-0 DescribeProducersRequest => describe_producers;
     DESCRIBE_TRANSACTIONS 0-0 DescribeTransactionsRequest => describe_transactions;
     LIST_TRANSACTIONS 0-2 ListTransactionsRequest => list_transactions;
+    CONSUMER_GROUP_HEARTBEAT 0-1 ConsumerGroupHeartbeatRequest => consumer_group_heartbeat;
+    CONSUMER_GROUP_DESCRIBE 0-1 ConsumerGroupDescribeRequest => consumer_group_describe;
     LIST_CONFIG_RESOURCES 0-1 ListConfigResourcesRequest => list_config_resources;
     DESCRIBE_TOPIC_PARTITIONS 0-0 DescribeTopicPartitionsRequest => describe_topic_partitions;
 }

@@ -1,13 +1,17 @@
+use std::sync::Arc;
+
 use milena_messages::offset_commit::request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use milena_messages::offset_commit::response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use milena_messages::{ByteString, ErrorCode, OffsetCommitRequest, OffsetCommitResponse, Uuid};
 
 use super::Context;
 use super::merged::{Merged, Responded};
-use crate::cluster::TopicRef;
+use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::group::offset::{Committer, Offset};
 
+/// From here on members of consumer groups may commit (KIP-848).
+const MEMBER_EPOCHS: i16 = 9;
 /// From here on topics go by id (KIP-848).
 const TOPIC_IDS: i16 = 10;
 /// A commit without a time, and one without a retention of its own.
@@ -26,13 +30,18 @@ pub(super) fn handle(context: &Context, request: OffsetCommitRequest, _cost: &mu
             instance_id: request.group_instance_id.as_deref(),
             generation: request.generation_id_or_member_epoch,
             is_transactional: false,
+            knows_epochs: context.version >= MEMBER_EPOCHS,
         };
         machine.check_commit(id, who, now_ms)?;
         let mut topics = Vec::with_capacity(wanted.len());
-        for (name, topic) in &wanted {
+        for (found, topic) in &wanted {
             let mut commit = |partition: &OffsetCommitRequestPartition| {
+                let index = partition.partition_index;
+                if let Err(code) = machine.check_partition(id, who, found.id, index) {
+                    return code;
+                }
                 let offset = offset(partition, request.retention_time_ms, now_ms);
-                machine.commit(id, name, partition.partition_index, &offset, effects)
+                machine.commit(id, &found.name, index, &offset, effects)
             };
             topics.push(each(topic, &mut commit));
         }
@@ -45,11 +54,11 @@ pub(super) fn handle(context: &Context, request: OffsetCommitRequest, _cost: &mu
     OffsetCommitResponse { topics: refused.with(committed), ..Default::default() }
 }
 
-/// The topics and partitions that are there, with the names of the topics, and what the others get.
+/// The topics and partitions that are there, and what the others get.
 fn split(
     context: &Context,
     topics: &[OffsetCommitRequestTopic],
-) -> (Vec<(String, OffsetCommitRequestTopic)>, Merged<OffsetCommitResponseTopic>) {
+) -> (Vec<(Arc<Topic>, OffsetCommitRequestTopic)>, Merged<OffsetCommitResponseTopic>) {
     let (mut known, mut refused) = (Vec::new(), Merged::new());
     for topic in topics {
         let by_id = context.version >= TOPIC_IDS;
@@ -65,7 +74,7 @@ fn split(
             refused.add(all_with(&with(missing), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
         }
         if !there.is_empty() {
-            known.push((found.name.to_string(), with(there)));
+            known.push((found, with(there)));
         }
     }
     (known, refused)

@@ -15,6 +15,8 @@ use crate::group::offset::Offset;
 const PARTITION_SIZE: usize = 64;
 /// From here on several groups are asked for at once.
 const BATCHED: i16 = 8;
+/// From here on members of consumer groups say who they are (KIP-848).
+const MEMBER_EPOCHS: i16 = 9;
 /// From here on topics go by id (KIP-848).
 const TOPIC_IDS: i16 = 10;
 
@@ -66,12 +68,22 @@ fn fetch(
 ) -> OffsetFetchResponseGroup {
     let state = &context.state;
     let id = &*wanted.group_id;
-    let found = state.groups.with(state, context.node.id, id, |machine, _, _| match &wanted.topics {
-        None => all(context, machine, id, require_stable, cost),
-        Some(topics) => topics.iter().map(|topic| listed(context, machine, id, topic, require_stable, cost)).collect(),
+    let found = state.groups.with(state, context.node.id, id, |machine, _, _| {
+        // Before, members were not named.
+        if context.version >= MEMBER_EPOCHS {
+            if let Some(group) = machine.consumers.get(id) {
+                group.check_fetch(wanted.member_id.as_deref(), wanted.member_epoch)?;
+            }
+        }
+        Ok(match &wanted.topics {
+            None => all(context, machine, id, require_stable, cost),
+            Some(topics) => {
+                topics.iter().map(|topic| listed(context, machine, id, topic, require_stable, cost)).collect()
+            }
+        })
     });
     let mut response = OffsetFetchResponseGroup { group_id: wanted.group_id.clone(), ..Default::default() };
-    match found {
+    match found.and_then(|result| result) {
         Ok(topics) => response.topics = topics,
         Err(code) => response.error_code = code,
     }

@@ -1,10 +1,12 @@
+use std::sync::Arc;
+
 use milena_messages::txn_offset_commit::request::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
 use milena_messages::txn_offset_commit::response::{TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic};
 use milena_messages::{ByteString, ErrorCode, TxnOffsetCommitRequest, TxnOffsetCommitResponse, Uuid};
 
 use super::Context;
 use super::merged::{Merged, Responded};
-use crate::cluster::TopicRef;
+use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::group::offset::{Committer, Offset};
 use crate::transaction::{self, Producer};
@@ -18,7 +20,7 @@ pub(super) fn handle(context: &Context, request: TxnOffsetCommitRequest, _cost: 
         return TxnOffsetCommitResponse { topics: refused.with(Vec::new()), ..Default::default() };
     }
     let committed = commit(context, &request, &wanted)
-        .unwrap_or_else(|code| wanted.iter().map(|topic| each(topic, &mut |_| code)).collect());
+        .unwrap_or_else(|code| wanted.iter().map(|(_, topic)| each(topic, &mut |_| code)).collect());
     TxnOffsetCommitResponse { topics: refused.with(committed), ..Default::default() }
 }
 
@@ -26,20 +28,21 @@ pub(super) fn handle(context: &Context, request: TxnOffsetCommitRequest, _cost: 
 fn split(
     context: &Context,
     topics: &[TxnOffsetCommitRequestTopic],
-) -> (Vec<TxnOffsetCommitRequestTopic>, Merged<TxnOffsetCommitResponseTopic>) {
+) -> (Vec<(Arc<Topic>, TxnOffsetCommitRequestTopic)>, Merged<TxnOffsetCommitResponseTopic>) {
     let (mut known, mut refused) = (Vec::new(), Merged::new());
     for topic in topics {
-        let found = context.state.topic(TopicRef::Name(&topic.name));
-        let with = |partitions| TxnOffsetCommitRequestTopic { partitions, ..topic.clone() };
-        let there = |one: &TxnOffsetCommitRequestPartition| {
-            found.as_ref().is_some_and(|topic| topic.partition(one.partition_index).is_some())
+        let Some(found) = context.state.topic(TopicRef::Name(&topic.name)) else {
+            refused.add(each(topic, &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+            continue;
         };
+        let with = |partitions| TxnOffsetCommitRequestTopic { partitions, ..topic.clone() };
+        let there = |one: &TxnOffsetCommitRequestPartition| found.partition(one.partition_index).is_some();
         let (there, missing): (Vec<_>, Vec<_>) = topic.partitions.iter().cloned().partition(there);
         if !missing.is_empty() {
             refused.add(each(&with(missing), &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
         }
         if !there.is_empty() {
-            known.push(with(there));
+            known.push((found, with(there)));
         }
     }
     (known, refused)
@@ -48,7 +51,7 @@ fn split(
 fn commit(
     context: &Context,
     request: &TxnOffsetCommitRequest,
-    topics: &[TxnOffsetCommitRequestTopic],
+    topics: &[(Arc<Topic>, TxnOffsetCommitRequestTopic)],
 ) -> Result<Vec<TxnOffsetCommitResponseTopic>, ErrorCode> {
     let (state, group) = (&context.state, &*request.group_id);
     if group.is_empty() {
@@ -60,6 +63,7 @@ fn commit(
         instance_id: request.group_instance_id.as_deref(),
         generation: request.generation_id_or_member_epoch,
         is_transactional: true,
+        knows_epochs: true,
     };
     let index = state.groups.index(state, group)?;
     let node = context.node.id;
@@ -71,8 +75,11 @@ fn commit(
         machine.check_commit(group, who, now_ms)?;
         effects.transactional(producer.id, producer.epoch);
         let mut committed = Vec::with_capacity(topics.len());
-        for topic in topics {
+        for (found, topic) in topics {
             committed.push(each(topic, &mut |partition| {
+                if let Err(code) = machine.check_partition(group, who, found.id, partition.partition_index) {
+                    return code;
+                }
                 let offset = Offset {
                     offset: partition.committed_offset,
                     leader_epoch: partition.committed_leader_epoch,

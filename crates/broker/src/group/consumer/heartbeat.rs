@@ -1,0 +1,438 @@
+//! ConsumerGroupHeartbeat: members join, say what they have and want, and learn what they get.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use milena_messages::consumer_group_heartbeat::response::{Assignment, TopicPartitions};
+use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode, Uuid};
+
+use crate::coordinator::Effects;
+use crate::group::consumer::assignor::Candidate;
+use crate::group::consumer::reconcile::Report;
+use crate::group::consumer::{
+    Assignor, ConsumerGroup, ConsumerMember, ConsumerSettings, JOIN, LEAVE, LEAVE_STATIC, MemberState, Owned, Refused,
+    TopicLookup, record, refused,
+};
+use crate::group::{GroupMachine, record as group_record};
+
+/// A heartbeat, and what is known of its client.
+pub(crate) struct ConsumerHeartbeat<'a> {
+    pub(crate) request: &'a ConsumerGroupHeartbeatRequest,
+    /// The id of the member; before version 1 the coordinator chooses it.
+    pub(crate) member_id: &'a str,
+    pub(crate) client_id: &'a str,
+    pub(crate) client_host: &'a str,
+    pub(crate) topics: &'a dyn TopicLookup,
+}
+
+impl GroupMachine {
+    /// ConsumerGroupHeartbeat of a request that was [checked](check).
+    ///
+    /// # Errors
+    /// The member is unknown, fenced, or cannot join this group. Then nothing has changed.
+    pub(crate) fn consumer_heartbeat(
+        &mut self,
+        heartbeat: &ConsumerHeartbeat<'_>,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let id = &*heartbeat.request.group_id;
+        let response = match heartbeat.request.member_epoch {
+            LEAVE | LEAVE_STATIC => self.consumer_leave(heartbeat, now_ms, effects),
+            epoch => {
+                if !self.consumers.contains_key(id) {
+                    self.make_way_for_consumers(id, epoch, effects)?;
+                }
+                let settings = self.settings.consumer.clone();
+                let group = self.consumers.entry(id.to_owned()).or_insert_with(|| ConsumerGroup::new(id));
+                // What is too much for the log has not happened. A heartbeat that says nothing new is not worth a copy.
+                let backup = (!group.is_steady(heartbeat)).then(|| group.clone());
+                let mut response = group.heartbeat(heartbeat, &settings, now_ms, effects);
+                if let (Err(code), Some(backup)) = (effects.check_size(), backup) {
+                    *group = backup;
+                    response =
+                        Err(refused(code, "The member or its assignment is too large for the log of the group."));
+                }
+                if group.is_unwritten() {
+                    self.consumers.remove(id);
+                }
+                response
+            }
+        };
+        self.arm(id);
+        response
+    }
+
+    /// Makes sure that a consumer group of this id can begin. An empty classic group gives way.
+    fn make_way_for_consumers(
+        &mut self,
+        id: &str,
+        member_epoch: i32,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Result<(), Refused> {
+        let classic = self.groups.get(id);
+        if member_epoch != JOIN {
+            let message = match classic {
+                Some(_) => format!("Group {id} is not a consumer group."),
+                None => format!("Consumer group {id} not found."),
+            };
+            return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
+        }
+        let Some(classic) = classic else { return Ok(()) };
+        if !classic.is_empty() {
+            // As Kafka with `group.consumer.migration.policy=disabled`.
+            let message =
+                format!("Cannot upgrade classic group {id} to consumer group because online upgrade is disabled.");
+            return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
+        }
+        self.groups.remove(id);
+        self.due.remove(id);
+        effects.record(group_record::group_tombstone(id));
+        Ok(())
+    }
+}
+
+impl ConsumerGroup {
+    fn heartbeat(
+        &mut self,
+        heartbeat: &ConsumerHeartbeat<'_>,
+        settings: &ConsumerSettings,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let request = heartbeat.request;
+        let id = heartbeat.member_id;
+        let is_new_group = self.is_unwritten();
+        self.check_room(id, settings)?;
+        let before = self.find(heartbeat)?;
+        let owned = request.topic_partitions.as_deref();
+        if before.state == MemberState::Unknown && owned.is_none_or(|owned| !owned.is_empty()) {
+            // Says why.
+            let report = Report { owned, subscription_changed: false, subscribed: BTreeSet::new() };
+            self.reconcile(&before, &report)?;
+        }
+        // From here on nothing fails.
+        let assignor = self.assignor();
+        if before.id != id {
+            self.remove_member(&before.id, effects);
+        }
+        let before = ConsumerMember { id: id.to_owned(), ..before };
+        let member = updated(&before, heartbeat);
+        let is_known = self.members.contains_key(id);
+        if !is_known || member != before {
+            effects.record(record::member(&self.id, &member));
+        }
+        if let Some(target) = self.replaced_target.take() {
+            effects.record(record::target(&self.id, id, &target));
+            self.targets.insert(id.to_owned(), target);
+            effects.record(record::current(&self.id, &member));
+        }
+        self.members.insert(id.to_owned(), member.clone());
+        let subscription_changed = member.subscribed != before.subscribed;
+        let bump = subscription_changed || self.assignor() != assignor;
+        self.maybe_begin_epoch(bump, is_new_group, &member, heartbeat.topics, effects);
+        self.maybe_assign(settings, heartbeat.topics, now_ms, effects);
+
+        let find = |name: &String| heartbeat.topics.find(name).map(|(topic, _)| topic);
+        let subscribed = member.subscribed.iter().filter_map(find).collect();
+        let report = Report { owned, subscription_changed, subscribed };
+        let after = if member.is_reconciled_to(self.assignment_epoch) && !subscription_changed {
+            member.clone()
+        } else {
+            // An unknown state was looked at above.
+            self.reconcile(&member, &report).unwrap_or_else(|_| member.clone())
+        };
+        let timers = self.timers.entry(id.to_owned()).or_default();
+        timers.session = Some(now_ms + i64::from(settings.session_timeout_ms));
+        if after != member {
+            effects.record(record::current(&self.id, &after));
+            timers.revocation = (after.state == MemberState::UnrevokedPartitions)
+                .then(|| (after.epoch, now_ms + i64::from(after.rebalance_timeout_ms)));
+        }
+        let is_full = request.member_epoch == JOIN
+            || request.rebalance_timeout_ms != -1 && request.subscribed_topic_names.is_some() && owned.is_some();
+        let changed = !after.assigned.keys().eq(before.assigned.keys());
+        let response = ConsumerGroupHeartbeatResponse {
+            member_id: Some(id.to_owned().into()),
+            member_epoch: after.epoch,
+            heartbeat_interval_ms: settings.heartbeat_interval_ms,
+            assignment: (is_full || changed).then(|| assignment(&after.assigned)),
+            ..Default::default()
+        };
+        self.members.insert(id.to_owned(), after);
+        Ok(response)
+    }
+
+    /// Whether nothing of the group is in the log yet.
+    fn is_unwritten(&self) -> bool {
+        self.members.is_empty() && self.assignment_epoch == 0
+    }
+
+    /// Whether the heartbeat is one of a member that has all it should have, and says nothing new.
+    fn is_steady(&self, heartbeat: &ConsumerHeartbeat<'_>) -> bool {
+        let request = heartbeat.request;
+        let member = self.members.get(heartbeat.member_id);
+        let is_reconciled = member.is_some_and(|member| member.is_reconciled_to(self.epoch));
+        is_reconciled && request.member_epoch != JOIN && request.subscribed_topic_names.is_none()
+    }
+
+    fn check_room(&self, member: &str, settings: &ConsumerSettings) -> Result<(), Refused> {
+        if self.members.len() < settings.max_size || self.members.contains_key(member) {
+            return Ok(());
+        }
+        let message = format!("The consumer group has reached its maximum capacity of {} members.", settings.max_size);
+        Err(refused(ErrorCode::GROUP_MAX_SIZE_REACHED, message))
+    }
+
+    /// The member as it was before this heartbeat: a new one, or, for a static member that comes back under another id,
+    /// the one that it replaces.
+    fn find(&mut self, heartbeat: &ConsumerHeartbeat<'_>) -> Result<ConsumerMember, Refused> {
+        let (id, epoch) = (heartbeat.member_id, heartbeat.request.member_epoch);
+        let owned = heartbeat.request.topic_partitions.as_deref();
+        let Some(instance_id) = heartbeat.request.instance_id.as_deref() else {
+            if epoch == JOIN {
+                return Ok(self.members.get(id).cloned().unwrap_or_else(|| ConsumerMember::new(id)));
+            }
+            let member = self.member(id)?;
+            check_epoch(member, epoch, owned)?;
+            return Ok(member.clone());
+        };
+        if epoch != JOIN {
+            let member = self.check_instance(id, instance_id)?;
+            check_epoch(member, epoch, owned)?;
+            return Ok(member.clone());
+        }
+        match self.static_member(instance_id) {
+            None => Ok(self.members.get(id).cloned().unwrap_or_else(|| ConsumerMember::new(id))),
+            Some(member) if member.epoch != LEAVE_STATIC => {
+                let message = format!(
+                    "Static member {id} with instance id {instance_id} cannot join the group because the instance id is \
+                     owned by {} member.",
+                    member.id
+                );
+                Err(refused(ErrorCode::UNRELEASED_INSTANCE_ID, message))
+            }
+            Some(member) => {
+                let member = ConsumerMember { epoch: 0, previous_epoch: 0, ..member.clone() };
+                self.replaced_target = Some(self.target(&member.id));
+                Ok(member)
+            }
+        }
+    }
+
+    /// The static member of this instance id, checked that it has this member id.
+    pub(super) fn check_instance(&self, id: &str, instance_id: &str) -> Result<&ConsumerMember, Refused> {
+        let unknown = || refused(ErrorCode::UNKNOWN_MEMBER_ID, format!("Instance id {instance_id} is unknown."));
+        let member = self.static_member(instance_id).ok_or_else(unknown)?;
+        if member.id != id {
+            let message =
+                format!("Static member {id} with instance id {instance_id} was fenced by member {}.", member.id);
+            return Err(refused(ErrorCode::FENCED_INSTANCE_ID, message));
+        }
+        Ok(member)
+    }
+
+    /// The assignor that most members prefer.
+    pub(super) fn assignor(&self) -> Assignor {
+        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in self.members.values().filter_map(|member| member.server_assignor.as_deref()) {
+            *votes.entry(name).or_default() += 1;
+        }
+        let most = votes.into_iter().max_by_key(|(_, count)| *count);
+        most.and_then(|(name, _)| Assignor::named(name)).unwrap_or(Assignor::Uniform)
+    }
+
+    /// Begins an epoch when members, subscriptions or topics changed.
+    fn maybe_begin_epoch(
+        &mut self,
+        mut bump: bool,
+        is_new_group: bool,
+        member: &ConsumerMember,
+        topics: &dyn TopicLookup,
+        effects: &mut Effects<GroupMachine>,
+    ) {
+        // Each member looks at its own topics, so that a heartbeat costs the same however large the group is.
+        let is_known = |name: &String| self.known.get(name) == Some(&topics.find(name));
+        if bump || !member.subscribed.iter().all(is_known) {
+            let names = self.members.values().flat_map(|member| &member.subscribed);
+            self.known = names.map(|name| (name.clone(), topics.find(name))).collect();
+            let hash = hash_of(&self.known);
+            bump |= hash != self.metadata_hash;
+            self.metadata_hash = hash;
+        }
+        if bump {
+            self.epoch = self.epoch.saturating_add(1);
+        }
+        if bump || is_new_group {
+            effects.record(record::group(self));
+        }
+    }
+
+    /// Computes a new target when the last one is of an older epoch.
+    fn maybe_assign(
+        &mut self,
+        settings: &ConsumerSettings,
+        topics: &dyn TopicLookup,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) {
+        let next = self.assignment_timestamp + i64::from(settings.assignment_interval_ms);
+        let is_too_early = self.assignment_timestamp != 0 && now_ms < next;
+        if self.epoch <= self.assignment_epoch || is_too_early {
+            return;
+        }
+        let mut counts = BTreeMap::new();
+        let mut ids: BTreeMap<&str, Uuid> = BTreeMap::new();
+        for name in self.members.values().flat_map(|member| &member.subscribed) {
+            if let Some((topic, count)) = topics.find(name) {
+                counts.insert(topic, count);
+                ids.insert(name, topic);
+            }
+        }
+        let candidate = |member: &ConsumerMember| Candidate {
+            id: member.id.clone(),
+            instance_id: member.instance_id.clone(),
+            topics: member.subscribed.iter().filter_map(|name| ids.get(&**name).copied()).collect(),
+            current: self.target(&member.id),
+        };
+        let candidates: Vec<Candidate> = self.members.values().map(candidate).collect();
+        for (member, target) in self.assignor().assign(&candidates, &counts) {
+            if self.targets.get(&member) != Some(&target) {
+                effects.record(record::target(&self.id, &member, &target));
+                self.targets.insert(member, target);
+            }
+        }
+        self.assignment_epoch = self.epoch;
+        self.assignment_timestamp = now_ms;
+        effects.record(record::target_metadata(self));
+    }
+}
+
+/// Checks the epoch that a member says it has. A response may be lost, so that the one before is right too as long as the
+/// member has nothing that it should not have.
+fn check_epoch(
+    member: &ConsumerMember,
+    epoch: i32,
+    owned: Option<&[milena_messages::consumer_group_heartbeat::request::TopicPartitions]>,
+) -> Result<(), Refused> {
+    let fenced = |order: &str| {
+        let message = format!(
+            "The consumer group member has a {order} member epoch ({epoch}) than the one known by the group coordinator \
+             ({}). The member must abandon all its partitions and rejoin.",
+            member.epoch
+        );
+        Err(refused(ErrorCode::FENCED_MEMBER_EPOCH, message))
+    };
+    if epoch > member.epoch {
+        return fenced("greater");
+    }
+    if epoch < member.epoch && (epoch != member.previous_epoch || !member.covers(owned)) {
+        return fenced("smaller");
+    }
+    Ok(())
+}
+
+/// The member with what this heartbeat says of it. What it leaves out stays.
+fn updated(before: &ConsumerMember, heartbeat: &ConsumerHeartbeat<'_>) -> ConsumerMember {
+    let request = heartbeat.request;
+    let text = |new: &Option<milena_messages::ByteString>, old: &Option<String>| {
+        new.as_ref().map(|text| text.to_string()).or_else(|| old.clone())
+    };
+    let names = request.subscribed_topic_names.as_ref();
+    ConsumerMember {
+        instance_id: text(&request.instance_id, &before.instance_id),
+        rack_id: text(&request.rack_id, &before.rack_id),
+        server_assignor: text(&request.server_assignor, &before.server_assignor),
+        client_id: heartbeat.client_id.to_owned(),
+        client_host: heartbeat.client_host.to_owned(),
+        rebalance_timeout_ms: match request.rebalance_timeout_ms {
+            -1 => before.rebalance_timeout_ms,
+            timeout => timeout,
+        },
+        subscribed: match names {
+            Some(names) => names.iter().map(|name| name.to_string()).collect(),
+            None => before.subscribed.clone(),
+        },
+        ..before.clone()
+    }
+}
+
+fn assignment(owned: &Owned) -> Assignment {
+    let mut topics: BTreeMap<Uuid, TopicPartitions> = BTreeMap::new();
+    for (topic_id, partition) in owned.keys() {
+        let topic =
+            topics.entry(*topic_id).or_insert_with(|| TopicPartitions { topic_id: *topic_id, ..Default::default() });
+        topic.partitions.push(*partition);
+    }
+    Assignment { topic_partitions: topics.into_values().collect(), ..Default::default() }
+}
+
+/// A number that changes when the topics do; 0 without any. Kafka uses another function, and compares only its own.
+pub(super) fn hash_of(topics: &BTreeMap<String, Option<(Uuid, i32)>>) -> i64 {
+    let mut hash: Option<u64> = None;
+    let mut add = |bytes: &[u8]| {
+        // FNV-1a.
+        let before = hash.unwrap_or(0xcbf2_9ce4_8422_2325);
+        let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        hash = Some(bytes.iter().fold(before, fold));
+    };
+    for (name, (id, count)) in topics.iter().filter_map(|(name, topic)| Some((name, (*topic)?))) {
+        add(name.as_bytes());
+        add(id.as_bytes());
+        add(&count.to_be_bytes());
+    }
+    hash.unwrap_or(0) as i64
+}
+
+/// Checks what does not depend on the group, in Kafka's order.
+///
+/// # Errors
+/// A field is missing, or has a value that is never right.
+pub(crate) fn check(request: &ConsumerGroupHeartbeatRequest, version: i16) -> Result<(), Refused> {
+    let invalid = |message: &str| Err(refused(ErrorCode::INVALID_REQUEST, message));
+    let is_empty = |text: &Option<milena_messages::ByteString>| text.as_ref().is_some_and(|text| text.is_empty());
+    let epoch = request.member_epoch;
+    if (version >= CLIENT_CHOOSES_ID || epoch != JOIN) && request.member_id.is_empty() {
+        return match request.group_id.is_empty() {
+            true => invalid("GroupId can't be empty."),
+            false => invalid("MemberId can't be empty."),
+        };
+    }
+    if request.group_id.is_empty() {
+        return invalid("GroupId can't be empty.");
+    }
+    if is_empty(&request.instance_id) {
+        return invalid("InstanceId can't be empty.");
+    }
+    if is_empty(&request.rack_id) {
+        return invalid("RackId can't be empty.");
+    }
+    if epoch == JOIN {
+        if request.rebalance_timeout_ms == -1 {
+            return invalid("RebalanceTimeoutMs must be provided in first request.");
+        }
+        if request.topic_partitions.as_ref().is_none_or(|owned| !owned.is_empty()) {
+            return invalid("TopicPartitions must be empty when (re-)joining.");
+        }
+        if request.subscribed_topic_names.is_none() && request.subscribed_topic_regex.is_none() {
+            return invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.");
+        }
+    }
+    if epoch == LEAVE_STATIC && request.instance_id.is_none() {
+        return invalid("InstanceId can't be null.");
+    }
+    if epoch < LEAVE_STATIC {
+        return invalid("MemberEpoch is invalid.");
+    }
+    if let Some(name) = request.server_assignor.as_deref().filter(|name| Assignor::named(name).is_none()) {
+        let message = format!("ServerAssignor {name} is not supported. Supported assignors: uniform, range.");
+        return Err(refused(ErrorCode::UNSUPPORTED_ASSIGNOR, message));
+    }
+    if let Some(regex) = request.subscribed_topic_regex.as_deref().filter(|regex| !regex.is_empty()) {
+        let message = format!("SubscribedTopicRegex `{regex}` cannot be used: this broker has no regular expressions.");
+        return Err(refused(ErrorCode::INVALID_REGULAR_EXPRESSION, message));
+    }
+    Ok(())
+}
+
+/// From here on clients choose the ids of members.
+pub(crate) const CLIENT_CHOOSES_ID: i16 = 1;

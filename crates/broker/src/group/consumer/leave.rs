@@ -1,0 +1,119 @@
+//! Members of consumer groups that go, and those that are sent away.
+
+use milena_messages::leave_group::request::MemberIdentity;
+use milena_messages::{ConsumerGroupHeartbeatResponse, ErrorCode};
+
+use crate::coordinator::Effects;
+use crate::group::GroupMachine;
+use crate::group::consumer::heartbeat::hash_of;
+use crate::group::consumer::{ConsumerGroup, ConsumerHeartbeat, LEAVE_STATIC, Refused, record};
+
+impl GroupMachine {
+    pub(super) fn consumer_leave(
+        &mut self,
+        heartbeat: &ConsumerHeartbeat<'_>,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let (id, epoch) = (heartbeat.member_id, heartbeat.request.member_epoch);
+        let missing = self.no_consumer_group(&heartbeat.request.group_id);
+        let group = self.consumers.get_mut(&*heartbeat.request.group_id).ok_or(missing)?;
+        match heartbeat.request.instance_id.as_deref() {
+            Some(instance_id) => _ = group.check_instance(id, instance_id)?,
+            None => _ = group.member(id)?,
+        }
+        if epoch == LEAVE_STATIC {
+            group.step_aside(id, effects);
+        } else {
+            group.fence(&[id.to_owned()], now_ms, effects);
+        }
+        Ok(ConsumerGroupHeartbeatResponse {
+            member_id: Some(id.to_owned().into()),
+            member_epoch: epoch,
+            ..Default::default()
+        })
+    }
+
+    /// Deletes a consumer group without members.
+    pub(crate) fn delete_consumer_group(&mut self, id: &str, effects: &mut Effects<GroupMachine>) {
+        if let Some(group) = self.consumers.remove(id) {
+            group.tombstones(effects);
+            self.due.remove(id);
+        }
+    }
+
+    /// Whether a consumer group of this id has members, so that it cannot be deleted.
+    pub(crate) fn has_consumers(&self, id: &str) -> bool {
+        self.consumers.get(id).is_some_and(|group| !group.is_empty())
+    }
+}
+
+impl ConsumerGroup {
+    fn step_aside(&mut self, id: &str, effects: &mut Effects<GroupMachine>) {
+        if let Some(member) = self.members.get_mut(id) {
+            member.step_aside();
+            effects.record(record::current(&self.id, member));
+        }
+    }
+
+    /// LeaveGroup of a member, which operators use for both kinds of groups.
+    pub(crate) fn leave(
+        &mut self,
+        leaving: &MemberIdentity,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> ErrorCode {
+        let instance_id = leaving.group_instance_id.as_deref();
+        let found = match instance_id {
+            Some(instance_id) if leaving.member_id.is_empty() => {
+                self.static_member(instance_id).map(|member| member.id.clone()).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)
+            }
+            Some(instance_id) => self
+                .check_instance(&leaving.member_id, instance_id)
+                .map(|member| member.id.clone())
+                .map_err(|refused| refused.code),
+            None => self.member(&leaving.member_id).map(|member| member.id.clone()).map_err(|refused| refused.code),
+        };
+        match found {
+            Ok(id) => {
+                self.fence(&[id], now_ms, effects);
+                ErrorCode::NONE
+            }
+            Err(code) => code,
+        }
+    }
+
+    /// Removes members; what they had is for others.
+    pub(super) fn fence(&mut self, members: &[String], now_ms: i64, effects: &mut Effects<GroupMachine>) {
+        for id in members {
+            self.remove_member(id, effects);
+        }
+        let is_read = |name: &String| self.members.values().any(|member| member.subscribed.contains(name));
+        self.known.retain(|name, _| is_read(name));
+        if !self.known.is_empty() || self.members.is_empty() {
+            self.metadata_hash = hash_of(&self.known);
+        }
+        self.epoch = self.epoch.saturating_add(1);
+        effects.record(record::group(self));
+        if self.members.is_empty() {
+            // There is nobody to assign to.
+            (self.assignment_epoch, self.assignment_timestamp) = (self.epoch, now_ms);
+            effects.record(record::target_metadata(self));
+        }
+    }
+
+    pub(super) fn remove_member(&mut self, id: &str, effects: &mut Effects<GroupMachine>) {
+        self.members.remove(id);
+        self.targets.remove(id);
+        self.timers.remove(id);
+        effects.record(record::current_tombstone(&self.id, id));
+        effects.record(record::target_tombstone(&self.id, id));
+        effects.record(record::member_tombstone(&self.id, id));
+    }
+
+    /// The records that make the group go.
+    pub(super) fn tombstones(&self, effects: &mut Effects<GroupMachine>) {
+        effects.record(record::target_metadata_tombstone(&self.id));
+        effects.record(record::group_tombstone(&self.id));
+    }
+}

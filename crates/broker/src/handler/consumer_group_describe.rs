@@ -1,0 +1,61 @@
+use milena_messages::consumer_group_describe::response::{DescribedGroup, Member};
+use milena_messages::{ByteString, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, ErrorCode};
+
+use super::Context;
+use super::describe_groups::GROUP_OPERATIONS;
+use crate::cost::Cost;
+
+/// About the memory of a member besides its texts and partitions.
+const MEMBER_SIZE: usize = 300;
+
+pub(super) fn handle(
+    context: &Context,
+    request: ConsumerGroupDescribeRequest,
+    cost: &mut Cost,
+) -> ConsumerGroupDescribeResponse {
+    let mut describe = |id: ByteString| {
+        let mut group = describe(context, id);
+        if !cost.response(group.members.iter().map(size).sum()) {
+            let (group_id, error_code) = (group.group_id, ErrorCode::UNKNOWN_SERVER_ERROR);
+            return DescribedGroup { group_id, error_code, ..Default::default() };
+        }
+        if request.include_authorized_operations && group.error_code.is_none() {
+            group.authorized_operations = GROUP_OPERATIONS;
+        }
+        group
+    };
+    let mut ids = request.group_ids.clone();
+    let mut seen = std::collections::HashSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ConsumerGroupDescribeResponse { groups: ids.into_iter().map(&mut describe).collect(), ..Default::default() }
+}
+
+/// About the memory that a member takes in a response.
+fn size(member: &Member) -> usize {
+    let names: usize = member.subscribed_topic_names.iter().map(|name| name.len()).sum();
+    let assignments = [&member.assignment, &member.target_assignment];
+    let topics = assignments.into_iter().flat_map(|assignment| &assignment.topic_partitions);
+    let partitions: usize = topics.map(|topic| 4 * topic.partitions.len() + topic.topic_name.len()).sum();
+    MEMBER_SIZE + names + partitions + member.client_id.len() + member.member_id.len()
+}
+
+fn describe(context: &Context, id: ByteString) -> DescribedGroup {
+    let refused = |error_code, message: Option<String>| DescribedGroup {
+        group_id: id.clone(),
+        error_code,
+        error_message: message.map(Into::into),
+        ..Default::default()
+    };
+    if id.is_empty() {
+        return refused(ErrorCode::INVALID_GROUP_ID, None);
+    }
+    let state = &context.state;
+    let described = state.groups.with(state, context.node.id, &id, |machine, _, _| {
+        machine.consumer_group(&id).map(|group| group.described(&**state))
+    });
+    match described {
+        Ok(Ok(group)) => group,
+        Ok(Err(why)) => refused(why.code, Some(why.message)),
+        Err(code) => refused(code, None),
+    }
+}

@@ -1,0 +1,42 @@
+use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+
+use super::Context;
+use crate::cluster::random_uuid;
+use crate::cost::Cost;
+use crate::group::consumer::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, JOIN, Refused, check};
+
+pub(super) fn handle(
+    context: &Context,
+    request: ConsumerGroupHeartbeatRequest,
+    _cost: &mut Cost,
+) -> ConsumerGroupHeartbeatResponse {
+    if let Err(refused) = check(&request, context.version) {
+        return respond(refused);
+    }
+    let state = &context.state;
+    let mut member_id = request.member_id.to_string();
+    if member_id.is_empty() && context.version < CLIENT_CHOOSES_ID && request.member_epoch == JOIN {
+        member_id = random_uuid().to_string();
+    }
+    let client_host = context.client.host();
+    let heartbeat = ConsumerHeartbeat {
+        request: &request,
+        member_id: &member_id,
+        client_id: context.client_id.as_deref().unwrap_or_default(),
+        client_host: &client_host,
+        topics: &**state,
+    };
+    let beat = state.groups.with(state, context.node.id, &request.group_id, |machine, now_ms, effects| {
+        machine.consumer_heartbeat(&heartbeat, now_ms, effects)
+    });
+    match beat {
+        Ok(Ok(response)) => response,
+        Ok(Err(refused)) => respond(refused),
+        Err(error_code) => ConsumerGroupHeartbeatResponse { error_code, ..Default::default() },
+    }
+}
+
+fn respond(refused: Refused) -> ConsumerGroupHeartbeatResponse {
+    let Refused { code, message } = refused;
+    ConsumerGroupHeartbeatResponse { error_code: code, error_message: Some(message.into()), ..Default::default() }
+}
