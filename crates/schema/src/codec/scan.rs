@@ -4,7 +4,7 @@ use milena_wire::{ByteString, UnknownTags, Uuid};
 use super::walk::{Place, Visit};
 use crate::model::{Field, StructSpec, Type};
 
-/// A value that a message holds, as [`MessageSpec::scan`] shows it.
+/// A value that a message holds, as [`MessageSpec::scan`](crate::MessageSpec::scan) shows it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scalar {
