@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use milena_messages::fetch::request::{FetchPartition, FetchTopic};
-use milena_messages::fetch::response::PartitionData;
+use milena_messages::fetch::response::{FetchableTopicResponse, PartitionData};
 use milena_messages::{ApiKey, ByteString, ErrorCode, FetchRequest};
 use milena_records::{Batches, ReadOptions};
 
@@ -13,6 +13,9 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::net::Link;
 use crate::offsets::{Isolation, Listed, OffsetSpec, Wanted, list};
+
+/// From the version after this one on a topic goes by its id alone.
+const LAST_BY_NAME: i16 = 12;
 
 /// How to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +128,7 @@ async fn fetch_once(
     options: &FetchOptions,
 ) -> Result<Fetched> {
     let leader = operation.leader(topic, partition).await?;
-    // From version 13 on a topic goes by its id alone.
-    let most = if leader.topic_id.is_some() { i16::MAX } else { 12 };
+    let most = if leader.topic_id.is_some() { i16::MAX } else { LAST_BY_NAME };
     let version = |link: &Link| link.version_up_to::<FetchRequest>(most);
     let make = |_: &Link, version| {
         let wanted = FetchPartition {
@@ -162,7 +164,11 @@ async fn fetch_once(
     if !response.error_code.is_none() {
         return Err(failed(response.error_code));
     }
-    let mut partitions = response.responses.into_iter().flat_map(|topic| topic.partitions);
+    let by_id = reply.version > LAST_BY_NAME;
+    let is_wanted = |found: &FetchableTopicResponse| {
+        if by_id { Some(found.topic_id) == leader.topic_id } else { *found.topic == *topic }
+    };
+    let mut partitions = response.responses.into_iter().filter(is_wanted).flat_map(|topic| topic.partitions);
     match partitions.find(|data| data.partition_index == partition) {
         Some(data) if data.error_code.is_none() => Ok(Fetched::new(data, reply.version, reply.throttle)),
         Some(data) => Err(failed(data.error_code)),

@@ -209,3 +209,27 @@ async fn a_range_that_would_run_backwards_is_refused() {
     let error = client.fetch_range(TOPIC, 0, Start::Offset(5), Stop::Offset(4), impatient()).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
 }
+
+#[tokio::test]
+async fn records_of_another_topic_are_not_taken() {
+    let broker = Broker::start(|_, request| match request.api_key {
+        ApiKey::LIST_OFFSETS => ends(request, 0, 10),
+        ApiKey::FETCH => {
+            let records = Some(batch(0, &ALL));
+            let data = PartitionData { high_watermark: 10, records, ..Default::default() };
+            let topic = FetchableTopicResponse {
+                topic_id: milena_messages::Uuid::from_bytes([8; 16]),
+                partitions: vec![data],
+                ..Default::default()
+            };
+            respond_with::<FetchRequest>(FetchResponse { responses: vec![topic], ..Default::default() })
+        }
+        _ => Act::Silence,
+    })
+    .await;
+    let client = broker.client().await;
+    let mut reader = client.fetch_range(TOPIC, 0, Start::EARLIEST, Stop::End, impatient()).await.unwrap();
+    let error = reader.next().await.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(cause, "the Fetch response does not name letters-0");
+}
