@@ -30,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// How long to wait before a response counts as held back, such as that to a JoinGroup which waits for other members.
 const QUIET: Duration = Duration::from_millis(120);
 
-/// Settings of Kafka that let sequences be short and let old timestamps stay; the embedded broker has the same defaults.
+/// Settings of Kafka that let sequences be short and keep records with old timestamps; the embedded broker has the same defaults.
 const SETTINGS: [&str; 3] =
-    ["group.min.session.timeout.ms=1", "log.retention.ms=-1", "group.consumer.min.session.timeout.ms=1"];
+    ["group.min.session.timeout.ms=1", "log.initial.task.delay.ms=86400000", "group.consumer.min.session.timeout.ms=1"];
 
 /// How many sequences to run, and from which seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
