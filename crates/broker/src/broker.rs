@@ -6,6 +6,7 @@ use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
 use crate::fault::Faults;
 use crate::net::received::ReceivedRequest;
+use crate::state::ClusterState;
 
 /// A running broker, a cluster of one node. It stops when it is dropped.
 ///
@@ -115,6 +116,11 @@ impl Broker {
         within: Duration,
     ) -> Result<ReceivedRequest, BrokerError> {
         self.cluster.wait_until(wanted, within).await
+    }
+
+    /// What the broker holds now: topics with their partitions, groups with their members, transactions.
+    pub fn state(&self) -> ClusterState {
+        self.cluster.state()
     }
 
     /// The fault rules, to add and remove while clients work.

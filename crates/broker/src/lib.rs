@@ -76,6 +76,7 @@ mod group;
 mod handler;
 mod net;
 mod refusal;
+mod state;
 mod storage;
 mod transaction;
 
@@ -86,3 +87,6 @@ pub use error::BrokerError;
 pub use fault::{Fault, Faults};
 pub use milena_connection::fault::{Rule as FaultRule, Statistic as FaultStatistic};
 pub use net::received::ReceivedRequest;
+pub use state::{
+    ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState, TopicState, TransactionState,
+};

@@ -41,6 +41,15 @@ pub(crate) fn to_json(topic: &str, partition: i32, record: &Record) -> Value {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn from_json(line: &[u8]) -> Result<(Record, Option<i32>), String> {
+    let (_, partition, record) = placed_from_json(line)?;
+    Ok((record, partition))
+}
+
+/// As [`from_json`], with the topic before, if the record names one.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn placed_from_json(line: &[u8]) -> Result<(Option<String>, Option<i32>, Record), String> {
     let mut map: Map<String, Value> =
         serde_json::from_slice(line).map_err(|error| format!("this is not a JSON object: {error}"))?;
     let mut record = Record { key: take(&mut map, "key")?, value: take(&mut map, "value")?, ..Record::default() };
@@ -71,12 +80,16 @@ pub(crate) fn from_json(line: &[u8]) -> Result<(Record, Option<i32>), String> {
             Some(number.filter(|partition| *partition >= 0).ok_or("`partition` is not the number of a partition")?)
         }
     };
+    let topic = match map.remove("topic") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(topic)) => Some(topic),
+        Some(_) => return Err("`topic` is not a string".to_owned()),
+    };
     // Where a record was read does not decide where it is written.
-    map.remove("topic");
     map.remove("offset");
     match map.keys().next() {
         Some(name) => Err(format!("a record has no field `{name}`")),
-        None => Ok((record, partition)),
+        None => Ok((topic, partition, record)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use milena_messages::ErrorCode;
+use milena_records::{Codec, Record, encode};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -12,11 +13,17 @@ use crate::clock::{Clock, VirtualClock};
 use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, TopicRef};
 use crate::config::{BrokerConfig, ClusterConfig};
+use crate::cost::Cost;
 use crate::error::BrokerError;
 use crate::fault::Faults;
 use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
+use crate::state::ClusterState;
+use crate::storage::incoming;
 use crate::storage::leadership::NO_LEADER;
+
+/// Appended records are checked as those of a Produce request of this version.
+const OWN_PRODUCE_VERSION: i16 = 9;
 
 /// A running cluster of brokers in this process. It stops when it is dropped.
 ///
@@ -120,13 +127,68 @@ impl BrokerCluster {
     /// Creates a topic.
     ///
     /// # Errors
-    /// The name is no topic name or is in use; there are fewer nodes than replicas.
+    /// The name is no topic name or is in use; there would be no partition, or too many; there are fewer nodes than
+    /// replicas.
     pub fn create_topic(&self, name: &str, partitions: i32, replication_factor: i16) -> Result<(), BrokerError> {
+        self.create_topic_with(name, partitions, replication_factor, &[])
+    }
+
+    /// Creates a topic with settings of its own, such as `("cleanup.policy", "compact")`.
+    ///
+    /// # Errors
+    /// As [`create_topic`](Self::create_topic); there is no such setting, or it does not take the value.
+    pub fn create_topic_with(
+        &self,
+        name: &str,
+        partitions: i32,
+        replication_factor: i16,
+        settings: &[(&str, &str)],
+    ) -> Result<(), BrokerError> {
+        let max_partitions = self.state.config.max_partitions;
+        if usize::try_from(partitions).map_or(true, |count| count == 0 || count > max_partitions) {
+            let message =
+                format!("topic '{name}' cannot have {partitions} partitions; 1 to {max_partitions} are possible");
+            return Err(refused(ErrorCode::INVALID_PARTITIONS, message));
+        }
         let create = || {
+            let config = self.state.topic_config(settings.iter().map(|(key, value)| (*key, Some(*value))))?;
             let replicas = self.state.place(partitions, replication_factor)?;
-            self.state.create_topic(name, replicas, self.state.topic_config([])?, false)
+            self.state.create_topic(name, replicas, config, false)
         };
         create().map(|_| ()).map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))
+    }
+
+    /// Appends records to a partition as one batch, and gives the offset of the first one: data to begin a test with.
+    /// Records without a timestamp get the time of the cluster's clock.
+    ///
+    /// # Errors
+    /// There is no such partition, or nobody leads it; there are no records, or a producer could not write them: they are
+    /// too large for one batch of this topic, or lack the key that a compacted topic needs.
+    pub fn append(&self, topic: &str, partition: i32, records: &[Record]) -> Result<i64, BrokerError> {
+        let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
+        let found = self.state.topic(TopicRef::Name(topic)).ok_or_else(unknown)?;
+        let log = found.partition(partition).ok_or_else(unknown)?;
+        let now_ms = self.state.now_ms();
+        let stamped = records.iter().map(|record| Record {
+            timestamp: if record.timestamp < 0 { now_ms } else { record.timestamp },
+            ..record.clone()
+        });
+        let stamped: Vec<Record> = stamped.collect();
+        let encoded =
+            encode(&stamped, Codec::None).map_err(|error| refused(ErrorCode::INVALID_RECORD, error.to_string()))?;
+        let mut cost = Cost::full(encoded.len());
+        let batches = incoming::check(Some(encoded), OWN_PRODUCE_VERSION, &found.config(), now_ms, &mut cost);
+        let mut batches =
+            batches.map_err(|rejected| refused(rejected.refusal.code, rejected.refusal.message.into_owned()))?;
+        let Some(batch) = batches.pop() else {
+            return Err(refused(ErrorCode::INVALID_RECORD, "a batch needs at least one record".to_owned()));
+        };
+        let leader = log.leadership().leader;
+        if leader == NO_LEADER {
+            return Err(refused(ErrorCode::LEADER_NOT_AVAILABLE, format!("no node leads {topic}-{partition}")));
+        }
+        let appended = log.append(leader, batch, now_ms);
+        Ok(appended.map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))?.base_offset)
     }
 
     /// Makes another replica the leader of a partition, with the next leader epoch.
@@ -265,6 +327,11 @@ impl BrokerCluster {
         within: Duration,
     ) -> Result<ReceivedRequest, BrokerError> {
         self.state.received.wait_until(wanted, within).await
+    }
+
+    /// What the cluster holds now: nodes, topics with their partitions, groups with their members, transactions.
+    pub fn state(&self) -> ClusterState {
+        self.state.snapshot()
     }
 
     /// The fault rules, to add and remove while clients work.

@@ -6,3 +6,4 @@ mod client;
 mod cluster;
 mod faults;
 mod sockets;
+mod state;

@@ -1,0 +1,167 @@
+//! `milena broker`: the embedded broker as a process, with topics, records and faults to begin with.
+
+mod seed;
+mod topic;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use milena_broker::{BrokerCluster, BrokerConfig, BrokerError, ClusterConfig, FaultRule};
+use serde_json::json;
+
+use self::seed::Seed;
+use self::topic::NewTopic;
+use crate::failure::{Failure, Result};
+use crate::network::{block_on, stopped};
+use crate::output;
+
+const EXAMPLES: &str = "Examples:
+  milena broker                                    on localhost:9092, until Ctrl-C
+  milena broker --port 0 --json                    on a free port, which it prints
+  milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
+  milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
+  milena broker --seed orders.jsonl                with the records that `milena consume --json` printed
+  milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
+
+When everything is in place, one line with host:port of each node goes to stdout.
+All data is in memory and lost when the broker stops.
+`milena apis --bootstrap localhost:9092` lists the APIs and versions that it serves.
+The file docs/broker.md says more, and docs/faults.md has the grammar of --fault.";
+
+/// Start a Kafka broker in memory, for tests
+///
+/// Accepts connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce,
+/// fetch, manage topics, form consumer groups and run transactions. Nothing is kept on disk.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Broker {
+    /// Address to listen on
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    host: String,
+
+    /// Port of the first node, the others have the next ones; 0 takes free ones
+    #[arg(long, value_name = "PORT", default_value_t = 9092)]
+    port: u16,
+
+    /// Address that clients connect to, if it is another one; further nodes have the next ports
+    #[arg(long, value_name = "HOST:PORT", value_parser = advertised)]
+    advertise: Option<(String, u16)>,
+
+    /// Default number of partitions for new topics
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    partitions: i32,
+
+    /// Do not create a topic when a client asks for its metadata
+    #[arg(long)]
+    no_auto_create: bool,
+
+    /// Number of nodes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    nodes: u16,
+
+    /// Id of the first node; the others have the next ones
+    #[arg(long, value_name = "ID", default_value_t = 1)]
+    node_id: i32,
+
+    /// Default number of replicas for new topics [default: one per node, at most 3]
+    #[arg(long, value_name = "N")]
+    replicas: Option<i16>,
+
+    /// Create a topic; settings as in orders:6:cleanup.policy=compact:retention.ms=1000
+    #[arg(long, value_name = "NAME[:PARTITIONS[:KEY=VALUE]...]")]
+    topic: Vec<NewTopic>,
+
+    /// Begin with the records of this file, in the form of `milena consume --json`
+    #[arg(long, value_name = "FILE")]
+    seed: Vec<PathBuf>,
+
+    /// Make requests go wrong, such as 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
+    #[arg(long, value_name = "RULE")]
+    fault: Vec<FaultRule>,
+
+    /// Start of the random numbers for faults with a probability, to repeat a run
+    #[arg(long, value_name = "N")]
+    fault_seed: Option<u64>,
+
+    /// Print the addresses as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Log to stderr
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn advertised(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').ok_or("an address is HOST:PORT")?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is no port"))?))
+}
+
+impl Broker {
+    pub(crate) fn run(self) -> Result {
+        if self.verbose {
+            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).try_init();
+        }
+        // Read before anything starts: what is wrong with a file is said at once.
+        let seeds = self.seed.iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
+        block_on(async {
+            let cluster = BrokerCluster::start(self.config()).await.map_err(|error| {
+                let port_is_taken = matches!(error, BrokerError::Listen { .. });
+                let failure = Failure::failed(chain(&error));
+                if port_is_taken { failure.hint("--port 0 takes a free port") } else { failure }
+            })?;
+            for topic in &self.topic {
+                topic.create(&cluster, self.partitions, self.replicas())?;
+            }
+            for seed in seeds {
+                seed.fill(&cluster, self.partitions, self.replicas())?;
+            }
+            self.announce(&cluster)?;
+            stopped().await.map_err(|error| Failure::failed(format!("cannot wait for signals: {error}")))?;
+            self.report_faults(&cluster);
+            cluster.shutdown().await;
+            Ok(())
+        })
+    }
+
+    /// Replicas of a topic for which nothing else was said.
+    fn replicas(&self) -> i16 {
+        self.replicas.unwrap_or_else(|| self.nodes.min(3) as i16)
+    }
+
+    fn config(&self) -> ClusterConfig {
+        let (advertised_host, advertised_port) = self.advertise.clone().unzip();
+        let broker = BrokerConfig {
+            host: self.host.clone(),
+            port: self.port,
+            advertised_host,
+            advertised_port,
+            node_id: self.node_id,
+            default_partitions: self.partitions,
+            default_replication_factor: self.replicas(),
+            auto_create_topics: !self.no_auto_create,
+            faults: self.fault.clone(),
+            fault_seed: self.fault_seed,
+            ..BrokerConfig::default()
+        };
+        ClusterConfig { nodes: self.nodes.into(), broker, ..ClusterConfig::default() }
+    }
+
+    /// The line that scripts wait for.
+    fn announce(&self, cluster: &BrokerCluster) -> Result {
+        if !self.json {
+            return output::print(&format!("{}\n", cluster.bootstrap()));
+        }
+        let nodes = cluster.state().nodes.into_iter();
+        let nodes: Vec<_> = nodes.map(|node| json!({ "id": node.id, "address": node.endpoint })).collect();
+        output::print(&format!("{}\n", json!({ "bootstrap": cluster.bootstrap(), "nodes": nodes })))
+    }
+
+    /// Names the rules that never fired: a test with such a rule shows nothing.
+    fn report_faults(&self, cluster: &BrokerCluster) {
+        for rule in cluster.faults().statistics().iter().filter(|rule| rule.fired == 0) {
+            eprintln!("fault `{}` never fired; {} requests matched", rule.rule, rule.matched);
+        }
+    }
+}
