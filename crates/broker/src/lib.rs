@@ -13,35 +13,88 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Broker`] is a cluster of one node; [`BrokerCluster`] has as many as you like, which come and go while clients work. They
-//! serve these APIs, at all versions that
-//! ApiVersions lists:
+//! [`Broker`] is a cluster of one node; [`BrokerCluster`] has as many as you like, which come and go while clients work.
 //!
-//! | API | versions | notes |
-//! |---|---|---|
-//! | ApiVersions | 0-5 | a higher version gets error 35 in the format of version 0 (KIP-511) |
-//! | Metadata | 0-13 | creates unknown topics when client and broker allow it |
-//! | CreateTopics, DeleteTopics | 0-7, 0-6 | settings are checked; those for size, keys and timestamps of records are applied |
-//! | Produce | 0-13 | checksums and records are checked; idempotent producers; message sets of old producers become batches |
-//! | Fetch | 0-18 | waits for records (KIP-74 for sizes); no sessions; old consumers get message sets |
-//! | ListOffsets | 0-11 | both ends, by time, and the greatest time |
-//! | DeleteRecords | 0-2 | |
-//! | OffsetForLeaderEpoch | 0-4 | |
-//! | InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn | 0-5, 0-5, 0-4, 0-5, 0-5 | transactions, stored in `__transaction_state`, as by Kafka |
-//! | DescribeProducers, DescribeTransactions, ListTransactions | 0, 0, 0-2 | |
-//! | FindCoordinator | 0-6 | groups and transactions |
-//! | JoinGroup, SyncGroup, Heartbeat, LeaveGroup | 0-9, 0-5, 0-4, 0-5 | classic groups, with static members |
-//! | OffsetCommit, OffsetFetch, OffsetDelete | 0-10, 0-10, 0 | stored in `__consumer_offsets`, as by Kafka |
-//! | DescribeGroups, ListGroups, DeleteGroups | 0-6, 0-5, 0-3 | |
-//! | DescribeConfigs, ListConfigResources | 0-4, 0-1 | topics, brokers, the root logger, client metrics, groups |
-//! | AlterConfigs, IncrementalAlterConfigs | 0-2, 0-1 | topics as CreateTopics; what is set for all brokers holds for topics, the rest is stored |
-//! | DescribeCluster, DescribeTopicPartitions | 0-2, 0 | |
-//! | CreatePartitions | 0-3 | not of the topics of coordinators |
-//! | ElectLeaders | 0-2 | |
-//! | AlterPartitionReassignments, ListPartitionReassignments | 0-1, 0 | complete at once |
-//! | DescribeQuorum | 0-2 | all nodes are voters; there is no metadata log, so offsets are 0 |
-//! | DescribeClientQuotas, AlterClientQuotas | 0-1, 0-1 | stored; nothing is throttled |
-//! | DescribeLogDirs, AlterReplicaLogDirs | 0-5, 0-2 | one folder per node, in name only |
+//! # A cluster with a dead leader
+//!
+//! ```
+//! use milena_broker::{BrokerCluster, ClusterConfig};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let cluster = BrokerCluster::start(ClusterConfig { nodes: 3, ..ClusterConfig::default() }).await?;
+//! cluster.create_topic("letters", 1, 3)?;
+//! // ... a client starts with cluster.bootstrap() ...
+//! let leader = cluster.leader("letters", 0).unwrap();
+//! cluster.kill_node(leader).await?;
+//! let partition = &cluster.state().topic("letters").unwrap().partitions[0];
+//! assert!(partition.leader != Some(leader) && partition.leader_epoch == 1);
+//! cluster.start_node(leader).await?;
+//! # Ok::<(), milena_broker::BrokerError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Faults
+//!
+//! Rules say which requests go wrong, and how; [`Faults`] has the actions, and [`milena_connection::fault`] the grammar.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use milena_broker::{Broker, BrokerConfig, BrokerError};
+//! use milena_messages::ApiKey;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let broker = Broker::start(BrokerConfig::default()).await?;
+//! let fault = broker.faults().add("produce client=orders@1-3: error NOT_LEADER_OR_FOLLOWER")?;
+//! // ... a producer with client.id=orders starts with broker.bootstrap(); its fourth request is the first that succeeds ...
+//! let mut produced = 0;
+//! let fourth = broker.wait_until(
+//!     |request| {
+//!         produced += u32::from(request.api_key() == ApiKey::PRODUCE);
+//!         produced == 4
+//!     },
+//!     Duration::from_millis(1),
+//! );
+//! // There is no producer in this example.
+//! assert!(matches!(fourth.await, Err(BrokerError::Timeout { .. })));
+//! assert_eq!(fault.fired(), 0);
+//! # Ok::<(), BrokerError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A virtual clock
+//!
+//! Sessions, rebalances, transaction timeouts and timestamps follow a clock that stands still until the test moves it.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use milena_broker::{BrokerCluster, BrokerConfig, ClusterConfig};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let broker = BrokerConfig { virtual_clock: Some(1_700_000_000_000), ..BrokerConfig::default() };
+//! let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, broker, ..ClusterConfig::default() }).await?;
+//! // ... a consumer joins the group `readers` and is stopped without a goodbye ...
+//! cluster.advance(Duration::from_secs(45))?;
+//! // Its session of 45 seconds has ended: the group has no member left.
+//! assert!(cluster.state().group("readers").is_none_or(|group| group.members.is_empty()));
+//! # Ok::<(), milena_broker::BrokerError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # From another language
+//!
+//! `milena broker --nodes 3 --topic letters:6 --fault 'fetch@5%: cut'` runs the same cluster as a process. When it is ready, it
+//! prints `host:port` of each node in one line.
+//!
+//! # APIs
+//!
+//! These are served, at all versions that ApiVersions lists:
+//!
+#![doc = include_str!("apis.md")]
 //!
 //! Nothing is ever dropped from a log: retention and compaction are not carried out.
 //!
@@ -78,6 +131,8 @@ mod net;
 mod refusal;
 mod state;
 mod storage;
+#[cfg(test)]
+mod tables;
 mod transaction;
 
 pub use broker::Broker;

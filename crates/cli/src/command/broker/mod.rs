@@ -106,10 +106,11 @@ impl Broker {
         // Read before anything starts: what is wrong with a file is said at once.
         let seeds = self.seed.iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
         block_on(async {
-            let cluster = BrokerCluster::start(self.config()).await.map_err(|error| {
-                let port_is_taken = matches!(error, BrokerError::Listen { .. });
-                let failure = Failure::failed(chain(&error));
-                if port_is_taken { failure.hint("--port 0 takes a free port") } else { failure }
+            let cluster = BrokerCluster::start(self.config()).await.map_err(|error| match &error {
+                BrokerError::Listen { source, .. } => {
+                    Failure::failed(format!("{error}: {source}")).hint("--port 0 takes a free port")
+                }
+                _ => Failure::failed(error),
             })?;
             for topic in &self.topic {
                 topic.create(&cluster, self.partitions, self.replicas())?;

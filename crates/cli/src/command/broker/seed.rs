@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use milena_broker::BrokerCluster;
+use milena_broker::{BrokerCluster, BrokerError};
 use milena_client::Record;
+use milena_messages::ErrorCode;
 
 use crate::failure::{Failure, Result};
 use crate::record::placed_from_json;
@@ -48,10 +49,11 @@ impl Seed {
     /// What the cluster says against a topic or its records.
     pub(super) fn fill(self, cluster: &BrokerCluster, partitions: i32, replicas: i16) -> Result {
         for (topic, by_partition) in self.topics {
-            let failed = |error| Failure::failed(error).preface(format!("--seed, topic {topic}"));
-            if cluster.state().topic(&topic).is_none() {
-                let needed = by_partition.keys().max().map_or(1, |last| last.saturating_add(1));
-                cluster.create_topic(&topic, partitions.max(needed), replicas).map_err(failed)?;
+            let failed = |error| Failure::failed(error).preface(format!("--seed, topic {topic}: "));
+            let needed = by_partition.keys().max().map_or(1, |last| last.saturating_add(1));
+            match cluster.create_topic(&topic, partitions.max(needed), replicas) {
+                Err(BrokerError::Refused { code: ErrorCode::TOPIC_ALREADY_EXISTS, .. }) => {}
+                created => created.map_err(failed)?,
             }
             for (partition, records) in by_partition {
                 for batch in batches(&records) {
@@ -79,7 +81,8 @@ fn batches(mut records: &[Record]) -> impl Iterator<Item = &[Record]> {
 }
 
 fn size(record: &Record) -> usize {
-    let headers = record.headers.iter().map(|header| header.key.len() + header.value.as_ref().map_or(0, |value| value.len()));
+    let headers =
+        record.headers.iter().map(|header| header.key.len() + header.value.as_ref().map_or(0, |value| value.len()));
     let parts = [&record.key, &record.value].into_iter().flatten().map(|part| part.len());
     parts.chain(headers).sum()
 }

@@ -23,7 +23,7 @@ impl NewTopic {
         let settings: Vec<(&str, &str)> = self.settings.iter().map(|(key, value)| (&**key, &**value)).collect();
         let partitions = self.partitions.unwrap_or(partitions);
         let created = cluster.create_topic_with(&self.name, partitions, replicas, &settings);
-        created.map_err(|error| Failure::failed(error).preface(format!("--topic {}", self.name)))
+        created.map_err(|error| Failure::failed(error).preface(format!("--topic {}: ", self.name)))
     }
 }
 
