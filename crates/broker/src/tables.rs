@@ -31,7 +31,7 @@ fn table(notes: &BTreeMap<&str, &str>) -> String {
     text
 }
 
-/// After a change of what is served: `MILENA_UPDATE_TABLES=1 cargo test -p milena-broker tables` writes the tables anew and
+/// After a change of what is served: `MILENA_UPDATE_TABLES=1 cargo test -p milena-broker tables` writes the tables again and
 /// keeps their notes.
 #[test]
 fn the_tables_of_apis_are_those_of_the_handlers() {
