@@ -3,10 +3,12 @@
 mod seed;
 mod topic;
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use milena_broker::{BrokerCluster, BrokerConfig, BrokerError, ClusterConfig, FaultRule};
+use milena_client::Report;
 use serde_json::json;
 
 use self::seed::Seed;
@@ -40,7 +42,7 @@ pub(crate) struct Broker {
     host: String,
 
     /// Port of the first node, the others have the next ones; 0 takes free ones
-    #[arg(long, value_name = "PORT", default_value_t = 9092)]
+    #[arg(long, value_name = "PORT", default_value_t = 9092, allow_negative_numbers = true)]
     port: u16,
 
     /// Address that clients connect to, if it is another one; further nodes have the next ports
@@ -48,7 +50,8 @@ pub(crate) struct Broker {
     advertise: Option<(String, u16)>,
 
     /// Default number of partitions for new topics
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     partitions: i32,
 
     /// Do not create a topic when a client asks for its metadata
@@ -60,7 +63,8 @@ pub(crate) struct Broker {
     nodes: u16,
 
     /// Id of the first node; the others have the next ones
-    #[arg(long, value_name = "ID", default_value_t = 1)]
+    #[arg(long, value_name = "ID", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i32).range(0..))]
     node_id: i32,
 
     /// Default number of replicas for new topics [default: one per node, at most 3]
@@ -95,23 +99,19 @@ pub(crate) struct Broker {
 fn advertised(text: &str) -> Result<(String, u16), String> {
     let (host, port) = text.rsplit_once(':').ok_or("an address is HOST:PORT")?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is no port"))?))
+    Ok((host.to_owned(), port.parse().map_err(|_| format!("`{port}` is not a port"))?))
 }
 
 impl Broker {
     pub(crate) fn run(self) -> Result {
         if self.verbose {
-            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).try_init();
+            let colour = std::io::stderr().is_terminal();
+            let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colour).try_init();
         }
         // Read before anything starts: what is wrong with a file is said at once.
         let seeds = self.seed.iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
         block_on(async {
-            let cluster = BrokerCluster::start(self.config()).await.map_err(|error| match &error {
-                BrokerError::Listen { source, .. } => {
-                    Failure::failed(format!("{error}: {source}")).hint("--port 0 takes a free port")
-                }
-                _ => Failure::failed(error),
-            })?;
+            let cluster = BrokerCluster::start(self.config()).await.map_err(not_started)?;
             for topic in &self.topic {
                 topic.create(&cluster, self.partitions, self.replicas())?;
             }
@@ -164,5 +164,17 @@ impl Broker {
         for rule in cluster.faults().statistics().iter().filter(|rule| rule.fired == 0) {
             eprintln!("fault `{}` never fired; {} requests matched", rule.rule, rule.matched);
         }
+    }
+}
+
+/// Why the broker did not start, and what helps against it.
+fn not_started(error: BrokerError) -> Failure {
+    let failure = Failure::failed(Report(&error));
+    match &error {
+        BrokerError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            failure.hint("--port names another port; 0 takes a free one")
+        }
+        BrokerError::Listen { .. } => failure.hint("check --host and --port"),
+        _ => failure,
     }
 }
