@@ -26,7 +26,8 @@
 //! // ... a client starts with cluster.bootstrap() ...
 //! let leader = cluster.leader("letters", 0).unwrap();
 //! cluster.kill_node(leader).await?;
-//! let partition = &cluster.state().topic("letters").unwrap().partitions[0];
+//! let state = cluster.state();
+//! let partition = &state.topic("letters").unwrap().partitions[0];
 //! assert!(partition.leader != Some(leader) && partition.leader_epoch == 1);
 //! cluster.start_node(leader).await?;
 //! # Ok::<(), milena_broker::BrokerError>(())
