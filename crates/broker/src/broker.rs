@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::cluster::running::BrokerCluster;
 use crate::config::{BrokerConfig, ClusterConfig};
 use crate::error::BrokerError;
-use crate::fault::Faults;
+use crate::fault::BrokerFaults;
 use crate::net::received::ReceivedRequest;
 use crate::state::ClusterState;
 
@@ -124,7 +124,7 @@ impl Broker {
     }
 
     /// The fault rules, to add and remove while clients work.
-    pub fn faults(&self) -> &Faults {
+    pub fn faults(&self) -> &BrokerFaults {
         self.cluster.faults()
     }
 

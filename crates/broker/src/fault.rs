@@ -42,12 +42,12 @@ use crate::error::BrokerError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Faults(Arc<Shared>);
+pub struct BrokerFaults(Arc<Shared>);
 
 /// A rule that was added. It stays in force when this is dropped.
 #[derive(Clone, Debug)]
-pub struct Fault {
-    faults: Faults,
+pub struct BrokerFault {
+    faults: BrokerFaults,
     id: u64,
     /// The counts, once the rule is gone.
     last: Last,
@@ -71,7 +71,7 @@ struct Injector {
     random: Random,
 }
 
-impl Faults {
+impl BrokerFaults {
     /// With the rules of a configuration.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Faults {
     ///
     /// # Errors
     /// The text is no rule; as [`add_rule`](Self::add_rule).
-    pub fn add(&self, rule: &str) -> Result<Fault, BrokerError> {
+    pub fn add(&self, rule: &str) -> Result<BrokerFault, BrokerError> {
         self.add_rule(rule.parse::<Rule>().map_err(|error| BrokerError::Fault(error.to_string()))?)
     }
 
@@ -98,7 +98,7 @@ impl Faults {
     ///
     /// # Errors
     /// The rule injects a code for which no response that the rule is about has a field.
-    pub fn add_rule(&self, rule: Rule) -> Result<Fault, BrokerError> {
+    pub fn add_rule(&self, rule: Rule) -> Result<BrokerFault, BrokerError> {
         if let Action::Error(code) = rule.action() {
             if let Some(api) = without_place(rule.apis(), rule.versions(), code) {
                 let why = format!("fault `{rule}`: responses to {api} have no field for {code} in these versions");
@@ -112,7 +112,7 @@ impl Faults {
         injector.rules.push(rule);
         self.0.any.store(true, Ordering::Release);
         drop(injector);
-        Ok(Fault { faults: self.clone(), id, last })
+        Ok(BrokerFault { faults: self.clone(), id, last })
     }
 
     /// Removes all rules. Requests that are delayed already stay so.
@@ -157,7 +157,7 @@ impl Injector {
     }
 }
 
-impl Fault {
+impl BrokerFault {
     /// Requests that the target of the rule matched, up to now or until the rule was removed.
     pub fn matched(&self) -> u64 {
         self.counts().0

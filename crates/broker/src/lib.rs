@@ -37,7 +37,7 @@
 //!
 //! # Faults
 //!
-//! Rules say which requests go wrong, and how; [`Faults`] has the actions, and [`milena_connection::fault`] the grammar.
+//! Rules say which requests go wrong, and how; [`BrokerFaults`] has the actions, and [`milena_connection::fault`] the grammar.
 //!
 //! ```
 //! use std::time::Duration;
@@ -140,7 +140,7 @@ pub use broker::Broker;
 pub use cluster::running::BrokerCluster;
 pub use config::{BrokerConfig, ClusterConfig};
 pub use error::BrokerError;
-pub use fault::{Fault, Faults};
+pub use fault::{BrokerFault, BrokerFaults};
 pub use milena_connection::fault::{Rule as FaultRule, Statistic as FaultStatistic};
 pub use net::received::ReceivedRequest;
 pub use state::{

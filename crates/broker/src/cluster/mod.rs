@@ -27,7 +27,7 @@ use crate::cluster::topics::Topics;
 pub(crate) use crate::cluster::topics::{Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
-use crate::fault::Faults;
+use crate::fault::BrokerFaults;
 use crate::group::consumer::ConsumerSettings;
 use crate::group::{GroupMachine, GroupSettings};
 use crate::handler::SERVED;
@@ -62,7 +62,7 @@ pub(crate) struct State {
     pub(crate) config: BrokerConfig,
     pub(crate) cluster_id: ByteString,
     pub(crate) clock: Clock,
-    pub(crate) faults: Faults,
+    pub(crate) faults: BrokerFaults,
     /// The APIs with the versions that are served.
     pub(crate) served: Vec<(ApiKey, VersionRange)>,
     /// The requests received last.
@@ -83,7 +83,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: Faults) -> Self {
+    pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: BrokerFaults) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
         Self {
             received: Received::new(config.requests_kept, config.request_bytes_kept),

@@ -15,7 +15,7 @@ use crate::cluster::{State, TopicRef};
 use crate::config::{BrokerConfig, ClusterConfig};
 use crate::cost::Cost;
 use crate::error::BrokerError;
-use crate::fault::Faults;
+use crate::fault::BrokerFaults;
 use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
 use crate::state::ClusterState;
@@ -81,7 +81,7 @@ impl BrokerCluster {
             Some(now_ms) => Clock::Virtual(Arc::new(VirtualClock::new(now_ms))),
             None => Clock::System,
         };
-        let faults = Faults::new(&config.broker.faults, config.broker.fault_seed)?;
+        let faults = BrokerFaults::new(&config.broker.faults, config.broker.fault_seed)?;
         let state = Arc::new(State::new(config.broker.clone(), clock, faults));
         let nodes = config.nodes;
         let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
@@ -335,7 +335,7 @@ impl BrokerCluster {
     }
 
     /// The fault rules, to add and remove while clients work.
-    pub fn faults(&self) -> &Faults {
+    pub fn faults(&self) -> &BrokerFaults {
         &self.state.faults
     }
 

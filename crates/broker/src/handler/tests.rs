@@ -31,7 +31,7 @@ impl Deref for Fixture {
 impl Fixture {
     /// A cluster of these nodes, from id 1 on.
     pub(crate) fn new(config: BrokerConfig, nodes: i32) -> Self {
-        let state = Arc::new(State::new(config, Clock::System, crate::fault::Faults::new(&[], None).unwrap()));
+        let state = Arc::new(State::new(config, Clock::System, crate::fault::BrokerFaults::new(&[], None).unwrap()));
         for id in 1..=nodes {
             let endpoint = Endpoint { host: "127.0.0.1".into(), port: 9091 + id as u16 };
             state.add_node(Arc::new(Node::new(id, None, endpoint)));
