@@ -40,7 +40,10 @@ impl Deviations {
 
     /// Whether a row allows this difference; it is met then.
     pub(super) fn cover(&mut self, api: &str, difference: &Difference) -> bool {
-        let fits = |cell: &str, value: &serde_json::Value| cell == "any" || cell == value.to_string();
+        let fits = |cell: &str, value: &serde_json::Value| {
+            let shown = value.to_string();
+            cell == "any" || cell == shown
+        };
         let row = self.0.iter_mut().find(|row| {
             row.api == api
                 && row.path == difference.path

@@ -89,8 +89,7 @@ impl Side {
     /// Waits so long for each response that is not there.
     pub(super) async fn receive(&mut self, patience: Duration) -> Result<()> {
         for index in 0..CONNECTIONS {
-            loop {
-                let Some(connection) = &mut self.connections[index] else { break };
+            while let Some(connection) = &mut self.connections[index] {
                 let Some((number, step)) = connection.pending.clone() else { break };
                 let Ok(frame) = timeout(patience, connection.frame()).await else { break };
                 let Some(frame) = frame? else {
