@@ -1,6 +1,6 @@
 use std::io::{self, Read};
 
-use milena_inspect::capture::{Capture, CaptureOptions, CaptureEvent};
+use milena_inspect::capture::{Capture, CaptureEvent, CaptureOptions};
 
 /// A capture, read at once and byte by byte, with room for little: what comes out is the same, adds up, and every exchange
 /// can be shown.

@@ -67,7 +67,7 @@ pub fn inspect_conversation(data: &[u8]) {
 
 /// Lines of a trace: what is read is written as a line that reads as the same.
 pub fn inspect_trace(data: &[u8]) {
-    for frame in trace::Reader::new(data).flatten() {
+    for frame in trace::TraceReader::new(data).flatten() {
         let mut line = Vec::new();
         frame.write(None, &mut line).expect("memory takes it");
         let mut again = trace::TracedFrame::parse(&line).expect("it was written");
@@ -97,8 +97,8 @@ pub fn inspect_blob(data: &[u8]) {
 /// A record of one of Kafka's own topics: nothing of what is not understood is lost.
 pub fn inspect_topic(data: &[u8]) {
     let [choice, length, rest @ ..] = data else { return };
-    let name = topic::Reader::topics().nth(usize::from(*choice) % 5).expect("there are five");
-    let reader = topic::Reader::for_topic(name).expect("it has that name from there");
+    let name = topic::TopicReader::topics().nth(usize::from(*choice) % 5).expect("there are five");
+    let reader = topic::TopicReader::for_topic(name).expect("it has that name from there");
     let (key, value) = rest.split_at(usize::from(*length).min(rest.len()));
     for (key, value) in [(Some(key), Some(value)), (None, Some(value)), (Some(key), None)] {
         let record = reader.decode(key, value);

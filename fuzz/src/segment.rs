@@ -3,7 +3,7 @@ use std::io;
 use milena_inspect::segment::{JsonLines, quorum_state_json, read_log};
 use milena_records::ReadOptions;
 use milena_storage::{
-    Content, IndexKind, IndexPart, IndexReader, LogOptions, LogReader, Options, read_epochs, read_offsets,
+    IndexKind, IndexPart, IndexReader, LogContent, LogOptions, LogReader, Options, read_epochs, read_offsets,
     read_producers, read_properties,
 };
 
@@ -19,14 +19,14 @@ pub fn segment(data: &[u8]) {
         assert!(entry.range.end > end, "an entry takes bytes");
         end = entry.range.end;
         match entry.content {
-            Content::Batch { batch, crc_valid } => {
+            LogContent::Batch { batch, crc_valid } => {
                 assert_eq!(batch.check_crc().is_ok(), crc_valid);
                 assert_eq!(batch.size_in_bytes() as u64, entry.range.end - entry.range.start);
                 assert_eq!(batch.bytes()[..], data[entry.range.start as usize..entry.range.end as usize]);
             }
-            Content::Damaged(fault) => assert_eq!(fault.range, entry.range),
-            Content::Zeros => assert!(data[entry.range.start as usize..].iter().all(|byte| *byte == 0)),
-            Content::CutOff { .. } => assert_eq!(entry.range.end, data.len() as u64),
+            LogContent::Damaged(fault) => assert_eq!(fault.range, entry.range),
+            LogContent::Zeros => assert!(data[entry.range.start as usize..].iter().all(|byte| *byte == 0)),
+            LogContent::CutOff { .. } => assert_eq!(entry.range.end, data.len() as u64),
         }
     }
     assert_eq!(end, data.len() as u64, "the walk comes to the end");
