@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
   milena broker --port 0 --json                    on a free port, which it prints
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
   milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
-  milena broker --seed orders.jsonl                with the records that `milena consume --json` printed
+  milena broker --seed orders.jsonl                with records from `milena consume --json`
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
 When everything is in place, one line with host:port of each node goes to stdout.
@@ -59,7 +59,8 @@ pub(crate) struct Broker {
     no_auto_create: bool,
 
     /// Number of nodes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     nodes: u16,
 
     /// Id of the first node; the others have the next ones
@@ -68,11 +69,11 @@ pub(crate) struct Broker {
     node_id: i32,
 
     /// Default number of replicas for new topics [default: one per node, at most 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     replicas: Option<i16>,
 
-    /// Create a topic; settings as in orders:6:cleanup.policy=compact:retention.ms=1000
-    #[arg(long, value_name = "NAME[:PARTITIONS[:KEY=VALUE]...]")]
+    /// Create a topic, as name:partitions:key=value; the last two can be left out
+    #[arg(long, value_name = "TOPIC")]
     topic: Vec<NewTopic>,
 
     /// Begin with the records of this file, in the form of `milena consume --json`
@@ -84,7 +85,7 @@ pub(crate) struct Broker {
     fault: Vec<FaultRule>,
 
     /// Start of the random numbers for faults with a probability, to repeat a run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fault_seed: Option<u64>,
 
     /// Print the addresses as JSON
