@@ -13,6 +13,7 @@ pub(super) fn server_properties(id: usize, client_port: u16, controller_port: u1
         1 => ("broker,controller", format!("{client},CONTROLLER://127.0.0.1:{controller_port}")),
         _ => ("broker", client.clone()),
     };
+    // Scenarios write records of 2020. Retention would delete them when it first runs, 30 seconds after the start.
     format!(
         "process.roles={roles}
 node.id={id}
@@ -26,6 +27,7 @@ log.dirs={data}
 num.network.threads=2
 num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
+log.initial.task.delay.ms=3600000
 controlled.shutdown.enable=false
 group.initial.rebalance.delay.ms=0
 offsets.topic.replication.factor=1
