@@ -130,6 +130,7 @@ mod group;
 mod handler;
 mod net;
 mod refusal;
+mod security;
 mod state;
 mod storage;
 #[cfg(test)]
@@ -143,6 +144,7 @@ pub use error::BrokerError;
 pub use fault::{BrokerFault, BrokerFaults};
 pub use milena_connection::fault::{Rule as FaultRule, Statistic as FaultStatistic};
 pub use net::received::ReceivedRequest;
+pub use security::principal::{Principal, PrincipalError};
 pub use state::{
     ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState, TopicState, TransactionState,
 };

@@ -6,11 +6,14 @@ use milena_messages::ByteString;
 
 use crate::cluster::State;
 use crate::cluster::node::Node;
+use crate::security::principal::Principal;
 
 /// The client at the other end of a connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
+    /// Who the client is, since its last login.
+    pub(crate) principal: Principal,
 }
 
 impl Client {

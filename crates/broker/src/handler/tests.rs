@@ -13,6 +13,7 @@ use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::cost::Cost;
+use crate::security::principal::Principal;
 use crate::storage::incoming;
 
 /// A cluster without sockets, seen by a client of its first node.
@@ -49,7 +50,10 @@ impl Fixture {
         Context {
             state: self.state.clone(),
             node: self.state.node(node).unwrap(),
-            client: Arc::new(Client { peer: SocketAddr::from(([127, 0, 0, 1], 50_000)) }),
+            client: Arc::new(Client {
+                peer: SocketAddr::from(([127, 0, 0, 1], 50_000)),
+                principal: Principal::anonymous(),
+            }),
             client_id: None,
             version,
             frame_size: 0,

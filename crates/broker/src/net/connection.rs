@@ -20,6 +20,7 @@ use crate::handler::{Client, Context, Outcome};
 use crate::net::arrivals::Arrivals;
 use crate::net::fault::{self, Fault, Hold, Refused};
 use crate::net::work::{self, Failed};
+use crate::security::principal::Principal;
 
 /// How long a client may read nothing while there are too many unsent responses.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -62,7 +63,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
-    let client = Arc::new(Client { peer });
+    let client = Arc::new(Client { peer, principal: Principal::anonymous() });
     let arrivals = Arrivals::default();
     match (Connection { socket, client, machine, arrivals, state, node, stop, spoke }).run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),
@@ -89,7 +90,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             while let Some(request) = self.next_request().await? {
                 self.spoke.store(true, Ordering::Relaxed);
-                self.state.received.push(self.client.peer, self.node.id, &request);
+                self.state.received.push(&self.client, self.node.id, &request);
                 let arrived = self.arrivals.of_last_request(self.machine.buffered());
                 let goes_on = match self.state.faults.decide(&request) {
                     None => self.respond(&request, Fault::None).await?,

@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::error::BrokerError;
+use crate::handler::Client;
+use crate::security::principal::Principal;
 
 /// What a kept request takes besides its bytes, about.
 const OVERHEAD: usize = 200;
@@ -24,6 +26,7 @@ pub struct ReceivedRequest {
     number: u64,
     node_id: i32,
     peer: SocketAddr,
+    principal: Principal,
     request: IncomingRequest,
 }
 
@@ -42,6 +45,11 @@ impl ReceivedRequest {
     /// The address that the client connected from.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Who sent it, as far as the connection had logged in by then.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// The API.
@@ -105,7 +113,7 @@ impl Received {
     }
 
     /// Keeps a request, and drops the oldest ones for it. One that is too large on its own leaves only a gap.
-    pub(crate) fn push(&self, peer: SocketAddr, node_id: i32, request: &IncomingRequest) {
+    pub(crate) fn push(&self, client: &Client, node_id: i32, request: &IncomingRequest) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let number = list.next_number;
         list.next_number += 1;
@@ -118,7 +126,8 @@ impl Received {
         }
         // A slice of the frame as well.
         request.client_id = request.client_id.as_deref().map(|id| id.to_owned().into());
-        let received = ReceivedRequest { number, node_id, peer, request };
+        let received =
+            ReceivedRequest { number, node_id, peer: client.peer, principal: client.principal.clone(), request };
         list.bytes += received.memory();
         list.requests.push_back(received);
         while list.requests.len() > self.max_count || list.bytes > self.max_bytes {
@@ -180,8 +189,9 @@ mod tests {
     fn keep(max_count: usize, max_bytes: usize, sizes: &[usize]) -> Vec<u64> {
         let received = Received::new(max_count, max_bytes);
         let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let client = Client { peer, principal: Principal::anonymous() };
         for size in sizes {
-            received.push(peer, 1, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
+            received.push(&client, 1, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
         }
         received.all().iter().map(ReceivedRequest::number).collect()
     }

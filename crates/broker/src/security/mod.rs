@@ -1,0 +1,3 @@
+//! Who clients are.
+
+pub(crate) mod principal;
