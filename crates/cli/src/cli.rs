@@ -27,7 +27,7 @@ Data is written to stdout, everything else to stderr. `milena COMMAND --help` ha
 /// Kafka's wire protocol, every API and every version: look at bytes, talk to brokers, be a broker.
 #[derive(Debug, Parser)]
 #[command(name = "milena", version, styles = STYLES, after_help = MORE, max_term_width = 100)]
-#[command(arg_required_else_help = true, subcommand_required = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

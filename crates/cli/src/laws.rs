@@ -12,7 +12,8 @@ fn commands() -> Vec<(String, Command)> {
         if !command.has_subcommands() {
             all.push((path.to_owned(), command.clone()));
         }
-        for inner in command.get_subcommands() {
+        // `help` is clap's own, and repeats all others.
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             walk(&format!("{path} {}", inner.get_name()), inner, all);
         }
     }

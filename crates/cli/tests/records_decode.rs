@@ -32,14 +32,14 @@ fn batches_are_listed() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     let expected = "\
 batch 0  bytes 0..88  offsets 0 to 2  magic 2  not compressed  3 records
-  crc e9336efb right  created 2026-11-30T09:29:28.843Z to 2026-11-30T09:29:28.843Z  leader epoch 0
+  crc e9336efb valid  created 2026-11-30T09:29:28.843Z to 2026-11-30T09:29:28.843Z  leader epoch 0
   OFFSET  TIMESTAMP                 KEY   VALUE  HEADERS
        0  2026-11-30T09:29:28.843Z  null  \"v0\"
        1  2026-11-30T09:29:28.843Z  null  \"v1\"
        2  2026-11-30T09:29:28.843Z  null  \"v2\"
 
 batch 1  bytes 88..166  offset 26  magic 2  not compressed  1 record  transactional  control
-  crc 13085f52 right  created 2026-11-30T09:29:15.345Z to 2026-11-30T09:29:15.345Z  leader epoch 0  \
+  crc 13085f52 valid  created 2026-11-30T09:29:15.345Z to 2026-11-30T09:29:15.345Z  leader epoch 0  \
 producer 4 epoch 0 sequence -1
   OFFSET  TIMESTAMP                 KEY     VALUE                HEADERS
       26  2026-11-30T09:29:15.345Z  COMMIT  coordinatorEpoch: 0
@@ -70,7 +70,7 @@ fn annotations_cover_every_byte() {
         at = end.parse().unwrap();
     }
     assert_eq!(at, 88 + 78);
-    assert!(outcome.stdout.contains("(right)") && outcome.stdout.contains("(none, transactional, control)"));
+    assert!(outcome.stdout.contains("(valid)") && outcome.stdout.contains("(none, transactional, control)"));
 
     let outcome = milena(&["decode", "--records", "--annotate", "--json", BATCH], b"");
     let fields: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
@@ -116,7 +116,7 @@ fn damage_shows_and_is_a_failure() {
     let damaged = BATCH.replace("02 e9336efb", "02 e9336efc");
     let outcome = milena(&["decode", "--records", "--strict", &damaged, COMMIT], b"");
     assert_eq!((outcome.code, outcome.stdout.matches("batch ").count()), (1, 1));
-    assert!(outcome.stdout.contains("WRONG") && outcome.stdout.contains("damaged: bad_crc: batches[0].crc"));
+    assert!(outcome.stdout.contains("INVALID") && outcome.stdout.contains("damaged: bad_crc: batches[0].crc"));
     assert!(outcome.stderr.starts_with("error: batches[0].crc: "));
 
     let outcome = milena(&["decode", "--records", &damaged, COMMIT], b"");

@@ -43,7 +43,7 @@ pub enum LogContent {
     Batch {
         /// The batch; its place is that in the file.
         batch: Batch,
-        /// Whether the checksum of the batch is right.
+        /// Whether the checksum of the batch is valid.
         crc_valid: bool,
     },
     /// Bytes that are not a batch. The walk continues where the next one begins.

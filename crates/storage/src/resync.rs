@@ -22,7 +22,7 @@ pub(crate) struct Resync {
 
 /// Where a batch ends whose checksum is wrong.
 pub(crate) enum Extent {
-    /// Where its size says. The first offset of the next batch, if one follows that is right.
+    /// Where its size says. The first offset of the next batch, if a valid one follows.
     Claimed(Option<i64>),
     /// Before that: another batch begins so many bytes after its start, with this first offset if it is known.
     Before(usize, Option<i64>),
@@ -32,7 +32,7 @@ pub(crate) enum Extent {
 
 /// What follows the claimed end of a batch.
 enum Next {
-    /// The end, zeros, or a batch with a right checksum and this first offset.
+    /// The end, zeros, or a batch with a valid checksum and this first offset.
     Sure(Option<i64>),
     /// A header that may well be one.
     Likely,
@@ -53,7 +53,7 @@ impl Resync {
         Self { max_batch, credit: CREDIT }
     }
 
-    /// Skips bytes up to the next batch with a right checksum, or the end. The first byte belongs to no batch.
+    /// Skips bytes up to the next batch with a valid checksum, or the end. The first byte belongs to no batch.
     pub(crate) fn search<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Skipped> {
         let start = window.position();
         let (mut at, mut are_zeros) = (0, true);
@@ -75,10 +75,10 @@ impl Resync {
         Ok(Skipped { range: start..window.position(), are_zeros, found })
     }
 
-    /// Where the batch at the front of the window ends, which claims `total` bytes and is not right.
+    /// Where the batch at the front of the window ends, which claims `total` bytes and is not valid.
     ///
     /// Its size may be what is wrong, and then other batches stand inside of the bytes that it claims. Bytes that look like
-    /// a batch may also be a part of a record: if the claimed end is right beyond doubt, a batch inside counts only if
+    /// a batch may also be a part of a record: if the claimed end is certain, a batch inside counts only if
     /// batches follow on it up to there.
     pub(crate) fn extent<R: Read>(
         &mut self,
@@ -131,7 +131,7 @@ impl Resync {
         Ok(if is_likely { Next::Likely } else { Next::Nothing })
     }
 
-    /// The batch with a right checksum that begins there.
+    /// The batch with a valid checksum that begins there.
     fn batch<R: Read>(&mut self, window: &mut Window<R>, at: usize) -> io::Result<Option<Batch>> {
         let Some(head) = window.held().get(at..) else { return Ok(None) };
         if head.get(MAGIC).is_none_or(|magic| *magic > 2) && head.len() > MAGIC {
@@ -150,7 +150,7 @@ impl Resync {
         Ok(Batch::parse(bytes, ReadOptions::default()).ok().filter(|batch| batch.check_crc().is_ok()))
     }
 
-    /// The first offset of a right batch. No checksum covers it, so the batch after it must not have a smaller one.
+    /// The first offset of a valid batch. No checksum covers it, so the batch after it must not have a smaller one.
     fn offset<R: Read>(&mut self, window: &mut Window<R>, at: usize, batch: &Batch) -> io::Result<Option<i64>> {
         let next = self.batch(window, at + batch.size_in_bytes())?;
         let limit = next.as_ref().and_then(first_offset).unwrap_or(i64::MAX);
@@ -177,7 +177,7 @@ fn first_offset(batch: &Batch) -> Option<i64> {
     }
 }
 
-/// The offsets between two batches that are right, if there can be so many.
+/// The offsets between two valid batches, if there can be so many.
 pub(crate) fn lost(from: Option<i64>, to: Option<i64>) -> Option<Range<i64>> {
     match (from, to) {
         (Some(from), Some(to)) if from < to && from >= 0 && is_near(from, to) => Some(from..to),

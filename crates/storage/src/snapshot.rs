@@ -16,7 +16,7 @@ pub struct Producers {
     pub version: i16,
     /// The checksum as stated, CRC-32C.
     pub crc: u32,
-    /// Whether it is right.
+    /// Whether it is valid.
     pub crc_valid: bool,
     /// The producers.
     pub entries: Vec<ProducerEntry>,

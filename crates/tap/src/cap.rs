@@ -67,11 +67,14 @@ impl FromStr for Cap {
             let level = level.ok_or_else(|| wrong(format!("`{number}` is not a level; write a number from 0")))?;
             return Ok(Self::Feature { name: name.to_owned(), level });
         }
-        let api = name.parse().map_err(|error| wrong(format!("{error}")))?;
-        match number.parse() {
-            Ok(version) => Ok(Self::Api { api, version }),
-            Err(_) => Err(wrong(format!("`{number}` is not a version"))),
+        let api: ApiKey = name.parse().map_err(|error| wrong(format!("{error}")))?;
+        let version = number.parse().ok().filter(|version| *version >= -1);
+        let version = version.ok_or_else(|| wrong(format!("`{number}` is not a version; write a number from -1")))?;
+        let known = api.versions();
+        if api.name().is_some() && version > known.max() {
+            return Err(wrong(format!("{api} has versions {known}, so that {version} hides none")));
         }
+        Ok(Self::Api { api, version })
     }
 }
 
@@ -365,6 +368,8 @@ mod tests {
             ("produce", "API=VERSION"),
             ("x=1", "no API is named `x`"),
             ("produce=high", "not a version"),
+            ("produce=-2", "not a version"),
+            ("produce=99", "Produce has versions 0-13"),
             ("group.version=-1", "not a level"),
             ("group.version=x", "not a level"),
         ] {

@@ -20,6 +20,10 @@ const TIME: usize = 12;
 /// Characters of a client id.
 const CLIENT: usize = 12;
 
+/// Characters of a client id and a request. A client id that is too long for its column takes from that of the request, so
+/// that the numbers after it stay in theirs.
+const WHO_AND_WHAT: usize = CLIENT + 21;
+
 /// Where what comes after the columns begins in a second line: where the client stands.
 const INDENT: usize = TIME + 6;
 
@@ -115,9 +119,10 @@ impl Line {
         let fit = |text: &str, most: usize| short(text, if width.is_some() { most } else { usize::MAX });
         let client = self.client_id.as_deref().map_or_else(|| "-".to_owned(), |id| fit(id, CLIENT));
         let latency = self.latency.map_or_else(|| "-".to_owned(), latency);
+        let who_and_what = format!("{client:<CLIENT$} {api}");
         let (sent, received) = (size(self.sent), size(self.received));
         let mut line =
-            format!("{time} {connection:>4} {client:<CLIENT$} {api:<20} {sent:>7} {received:>8} {latency:>8}");
+            format!("{time} {connection:>4} {who_and_what:<WHO_AND_WHAT$} {sent:>7} {received:>8} {latency:>8}");
         let mut parts = Vec::new();
         if !self.topics.is_empty() {
             let most = if width.is_some() { MAX_TOPICS } else { usize::MAX };
@@ -207,5 +212,23 @@ fn latency(latency: Duration) -> String {
         millis if millis < 10.0 => format!("{millis:.2} ms"),
         millis if millis < 1000.0 => format!("{millis:.1} ms"),
         millis => format!("{:.2} s", millis / 1000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_client_id_leaves_the_numbers_in_their_columns() {
+        let line = |id: &str| Line {
+            client_id: Some(id.to_owned()),
+            api: Some((ApiKey::FETCH, 12)),
+            sent: Some(412),
+            ..Line::default()
+        };
+        let column = |id: &str| line(id).to_string().find("412 B").unwrap();
+        assert_eq!(column("a"), column("console-consumer-7"));
+        assert_eq!(column("a"), Line::title().find("SENT").unwrap() - 1);
     }
 }

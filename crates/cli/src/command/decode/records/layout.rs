@@ -269,8 +269,8 @@ fn big_endian(bytes: &[u8], signed: bool) -> i64 {
 
 fn crc(batch: &Batch) -> String {
     match (batch.crc(), batch.computed_crc()) {
-        (stated, computed) if stated == computed => "(right)".to_owned(),
-        (_, computed) => format!("(WRONG, the bytes give {computed})"),
+        (stated, computed) if stated == computed => "(valid)".to_owned(),
+        (_, computed) => format!("(INVALID, the bytes give {computed})"),
     }
 }
 

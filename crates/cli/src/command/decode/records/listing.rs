@@ -112,8 +112,8 @@ pub(in crate::command::decode) fn head(batch: &Batch, first: i64) -> String {
 
 /// The other fields of the header that have a meaning.
 pub(in crate::command::decode) fn details(batch: &Batch, crc_valid: bool) -> String {
-    let right = if crc_valid { "right" } else { "WRONG" };
-    let mut parts = vec![format!("crc {:08x} {right}", batch.crc())];
+    let verdict = if crc_valid { "valid" } else { "INVALID" };
+    let mut parts = vec![format!("crc {:08x} {verdict}", batch.crc())];
     match batch.timestamp_type() {
         TimestampType::None => {}
         // The base is the horizon then.

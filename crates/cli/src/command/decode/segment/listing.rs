@@ -109,8 +109,8 @@ impl<W: Write> Show for Listing<W> {
             }
             Item::Index { entry, .. } => self.index(entry),
             Item::Producers(producers) => {
-                let right = if producers.crc_valid { "right" } else { "WRONG" };
-                self.line(&format!("  version {}  crc {:08x} {right}", producers.version, producers.crc))
+                let verdict = if producers.crc_valid { "valid" } else { "INVALID" };
+                self.line(&format!("  version {}  crc {:08x} {verdict}", producers.version, producers.crc))
             }
             Item::Producer(entry) => {
                 let first = entry.last_offset.wrapping_sub(entry.offset_delta.into());

@@ -9,7 +9,7 @@ use super::Show;
 use super::listing::wrong;
 use crate::output::short;
 
-/// Writes a line for each file that is right, and more for one that is not.
+/// Writes a line for each valid file, and more for an invalid one.
 pub(super) struct Verdicts<W> {
     out: W,
     file: String,
@@ -34,7 +34,7 @@ impl<W: Write> Show for Verdicts<W> {
             Item::Verified(verified) => {
                 let counts = counts(self.kind, verified);
                 match verified.faults {
-                    0 => writeln!(self.out, "  {counts}  right"),
+                    0 => writeln!(self.out, "  {counts}  valid"),
                     1 => writeln!(self.out, "\n  {counts}  1 FAULT"),
                     faults => writeln!(self.out, "\n  {counts}  {faults} FAULTS"),
                 }
