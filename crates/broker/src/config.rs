@@ -4,6 +4,7 @@ use milena_connection::DEFAULT_MAX_FRAME;
 use milena_connection::fault::Rule;
 
 use crate::error::BrokerError;
+use crate::security::config::{ListenerConfig, SecurityConfig};
 
 /// The settings of a [`Broker`](crate::Broker).
 ///
@@ -45,11 +46,13 @@ pub struct BrokerConfig {
     pub fetch_max_bytes: i32,
     /// Most partitions of all topics together. Default: 100,000.
     pub max_partitions: usize,
-    /// Most connections at the same time. One more takes the place of a connection that never sent a request, or is
-    /// refused when there is none. Default: 1024.
+    /// Most connections of a listener at the same time. One more takes the place of a connection that never sent a request or
+    /// did not log in, or is refused when there is none. Default: 1024.
     pub max_connections: usize,
     /// A connection on which nothing happens for this long is closed. Default: 10 minutes.
     pub idle_timeout: Duration,
+    /// Listeners, TLS and logins. Default: one listener without either.
+    pub security: SecurityConfig,
     /// Shortest session timeout that a member of a group may ask for. Kafka's `group.min.session.timeout.ms`, whose default
     /// is 6000. Default: 1, for tests.
     pub group_min_session_timeout_ms: i32,
@@ -109,8 +112,9 @@ impl ClusterConfig {
         }
         let more = self.nodes - 1;
         let last = |first: u16| usize::from(first).saturating_add(more);
-        let ports = [Some(self.broker.port).filter(|port| *port != 0), self.broker.advertised_port];
-        if ports.into_iter().flatten().any(|first| last(first) > usize::from(u16::MAX)) {
+        let listeners = self.broker.listeners();
+        let ports = listeners.iter().flat_map(|listener| [Some(listener.port), listener.advertised_port]);
+        if ports.flatten().any(|first| first != 0 && last(first) > usize::from(u16::MAX)) {
             return wrong("nodes", self.nodes.to_string(), "there are not enough ports after the first one");
         }
         self.broker.check()
@@ -118,6 +122,19 @@ impl ClusterConfig {
 }
 
 impl BrokerConfig {
+    /// All listeners of a node, the first one in front.
+    pub(crate) fn listeners(&self) -> Vec<ListenerConfig> {
+        let first = ListenerConfig {
+            name: self.security.protocol.name().to_owned(),
+            protocol: self.security.protocol,
+            host: Some(self.host.clone()),
+            port: self.port,
+            advertised_host: self.advertised_host.clone(),
+            advertised_port: self.advertised_port,
+        };
+        std::iter::once(first).chain(self.security.listeners.iter().cloned()).collect()
+    }
+
     fn check(&self) -> Result<(), BrokerError> {
         let config = self;
         let wrong = |setting, value: String, reason| Err(BrokerError::Config { setting, value, reason });
@@ -140,7 +157,7 @@ impl BrokerConfig {
         if config.max_connections == 0 {
             return wrong("max_connections", "0".to_owned(), "at least 1 is expected");
         }
-        Ok(())
+        config.security.check()
     }
 }
 
@@ -163,6 +180,7 @@ impl Default for BrokerConfig {
             max_partitions: 100_000,
             max_connections: 1024,
             idle_timeout: Duration::from_secs(600),
+            security: SecurityConfig::default(),
             group_min_session_timeout_ms: 1,
             group_max_session_timeout_ms: 1_800_000,
             group_initial_rebalance_delay_ms: 0,

@@ -208,7 +208,7 @@ impl State {
                 .iter()
                 .map(|node| NodeState {
                     id: node.id,
-                    endpoint: node.endpoint().to_string(),
+                    endpoint: node.endpoint_of(0).to_string(),
                     rack: node.rack.as_ref().map(ToString::to_string),
                     is_up: node.is_alive(),
                 })

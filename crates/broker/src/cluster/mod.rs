@@ -35,6 +35,7 @@ use crate::net::received::Received;
 use crate::net::unsent::Unsent;
 use crate::net::work::Workers;
 use crate::refusal::Refusal;
+use crate::security::config::ListenerConfig;
 use crate::storage::leadership::{Leadership, NO_LEADER};
 use crate::storage::partition::Partition;
 use crate::transaction::TransactionMachine;
@@ -60,6 +61,8 @@ const CONSUMER_ASSIGNMENT_INTERVAL_MS: i32 = 0;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) config: BrokerConfig,
+    /// What each node listens for; clients know the index of theirs.
+    pub(crate) listeners: Vec<ListenerConfig>,
     pub(crate) cluster_id: ByteString,
     pub(crate) clock: Clock,
     pub(crate) faults: BrokerFaults,
@@ -89,6 +92,7 @@ impl State {
             received: Received::new(config.requests_kept, config.request_bytes_kept),
             unsent: Unsent::default(),
             workers: Workers::default(),
+            listeners: config.listeners(),
             config,
             cluster_id: cluster_id.into(),
             clock,

@@ -1,6 +1,6 @@
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use milena_messages::ByteString;
 
@@ -24,28 +24,33 @@ impl fmt::Display for Endpoint {
 pub(crate) struct Node {
     pub(crate) id: i32,
     pub(crate) rack: Option<ByteString>,
-    endpoint: Arc<Endpoint>,
-    /// The port that the node listens on, to listen there again.
-    port: AtomicU16,
+    /// What clients get, for each listener.
+    endpoints: Vec<Arc<Endpoint>>,
+    /// The ports that the node listens on, to listen there again.
+    ports: OnceLock<Vec<u16>>,
     alive: AtomicBool,
 }
 
 impl Node {
-    pub(crate) fn new(id: i32, rack: Option<ByteString>, endpoint: Endpoint) -> Self {
-        Self { id, rack, endpoint: Arc::new(endpoint), port: AtomicU16::new(0), alive: AtomicBool::new(true) }
+    /// A node with an endpoint for each listener, at least one.
+    pub(crate) fn new(id: i32, rack: Option<ByteString>, endpoints: Vec<Endpoint>) -> Self {
+        let endpoints = endpoints.into_iter().map(Arc::new).collect();
+        Self { id, rack, endpoints, ports: OnceLock::new(), alive: AtomicBool::new(true) }
     }
 
-    /// What clients get.
-    pub(crate) fn endpoint(&self) -> Arc<Endpoint> {
-        self.endpoint.clone()
+    /// What clients of a listener get; handlers use [`Context::endpoint`](crate::handler::Context::endpoint).
+    pub(crate) fn endpoint_of(&self, listener: usize) -> Arc<Endpoint> {
+        // All nodes have the same listeners.
+        self.endpoints.get(listener).unwrap_or(&self.endpoints[0]).clone()
     }
 
-    pub(super) fn port(&self) -> u16 {
-        self.port.load(Ordering::Relaxed)
+    pub(super) fn ports(&self) -> &[u16] {
+        self.ports.get().map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn set_port(&self, port: u16) {
-        self.port.store(port, Ordering::Relaxed);
+    pub(super) fn set_ports(&self, ports: Vec<u16>) {
+        // A node that comes back has the ports that it had.
+        let _ = self.ports.set(ports);
     }
 
     /// Whether the node is up. Metadata names no other.

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use milena_messages::ErrorCode;
 use milena_records::{Codec, Record, encode};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::clock::{Clock, VirtualClock};
-use crate::cluster::node::{Endpoint, Node};
+use crate::cluster::node::Node;
 use crate::cluster::{State, TopicRef};
-use crate::config::{BrokerConfig, ClusterConfig};
+use crate::config::ClusterConfig;
 use crate::cost::Cost;
 use crate::error::BrokerError;
 use crate::fault::BrokerFaults;
 use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
+use crate::net::sockets::Sockets;
 use crate::state::ClusterState;
 use crate::storage::incoming;
 use crate::storage::leadership::NO_LEADER;
@@ -56,18 +56,13 @@ pub struct BrokerCluster {
     changes: tokio::sync::Mutex<()>,
 }
 
-/// The listener of a node that is up.
+/// The listeners of a node that is up; they end when this is dropped.
 #[derive(Debug)]
 struct Up {
-    address: SocketAddr,
+    /// Of each listener, the first one in front.
+    addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    tasks: JoinSet<()>,
 }
 
 impl BrokerCluster {
@@ -91,10 +86,20 @@ impl BrokerCluster {
         Ok(cluster)
     }
 
-    /// `host:port` of each node that is up, with commas between, for `bootstrap.servers` of clients; one entry of
+    /// `host:port` of the first listener of each node that is up, with commas between, for `bootstrap.servers` of clients; one entry of
     /// `ClientConfig::bootstrap` of `milena-client` can hold it.
     pub fn bootstrap(&self) -> String {
-        let all: Vec<String> = self.state.alive().iter().map(|node| node.endpoint().to_string()).collect();
+        self.bootstrap_by(0)
+    }
+
+    /// The same for another listener; `None` when there is none of this name.
+    pub fn bootstrap_of(&self, listener: &str) -> Option<String> {
+        let index = self.state.listeners.iter().position(|found| found.name == listener)?;
+        Some(self.bootstrap_by(index))
+    }
+
+    fn bootstrap_by(&self, listener: usize) -> String {
+        let all: Vec<String> = self.state.alive().iter().map(|node| node.endpoint_of(listener).to_string()).collect();
         all.join(",")
     }
 
@@ -108,9 +113,9 @@ impl BrokerCluster {
         self.state.nodes().iter().map(|node| node.id).collect()
     }
 
-    /// The address that a node listens on; `None` when it is not up.
+    /// The address that the first listener of a node has; `None` when the node is not up.
     pub fn address(&self, node: i32) -> Option<SocketAddr> {
-        self.up().get(&node).map(|up| up.address)
+        self.up().get(&node).and_then(|up| up.addresses.first().copied())
     }
 
     /// The node that is the controller; `None` while no node is up.
@@ -252,15 +257,11 @@ impl BrokerCluster {
         let place = self.state.nodes().len();
         let broker = &self.config.broker;
         let id = broker.node_id + place as i32;
-        let port = if broker.port == 0 { 0 } else { broker.port + place as u16 };
-        let listener = bind(broker, port).await?;
-        let address = listener.local_addr().map_err(|source| unbound(broker, port, source))?;
-        let advertised = broker.advertised_port.map_or(address.port(), |first| first + place as u16);
-        let endpoint = Endpoint { host: advertised_host(broker, address).into(), port: advertised };
+        let sockets = Sockets::open(broker, place, &[]).await?;
         let rack = self.config.racks.get(place).or(broker.rack.as_ref());
-        let node = Arc::new(Node::new(id, rack.map(|rack| (&**rack).into()), endpoint));
+        let node = Arc::new(Node::new(id, rack.map(|rack| (&**rack).into()), sockets.endpoints()));
         self.state.add_node(node.clone());
-        self.listen(node, listener, address);
+        self.listen(node, sockets);
         Ok(id)
     }
 
@@ -274,8 +275,7 @@ impl BrokerCluster {
         let mut up = self.take(node)?;
         self.state.node_down(node);
         up.stop.send_replace(true);
-        // It ends by itself, or was ended with its runtime.
-        let _ = (&mut up.task).await;
+        ended(&mut up.tasks).await;
         Ok(())
     }
 
@@ -286,8 +286,7 @@ impl BrokerCluster {
     pub async fn kill_node(&self, node: i32) -> Result<(), BrokerError> {
         let _changing = self.changes.lock().await;
         let mut up = self.take(node)?;
-        up.task.abort();
-        let _ = (&mut up.task).await;
+        up.tasks.shutdown().await;
         self.state.node_down(node);
         Ok(())
     }
@@ -302,11 +301,10 @@ impl BrokerCluster {
         if found.is_alive() {
             return Err(BrokerError::Node { node, reason: "it is up" });
         }
-        let port = found.port();
-        let listener = bind(&self.config.broker, port).await?;
-        let address = listener.local_addr().map_err(|source| unbound(&self.config.broker, port, source))?;
+        let place = (node - self.config.broker.node_id) as usize;
+        let sockets = Sockets::open(&self.config.broker, place, found.ports()).await?;
         self.state.node_up(node);
-        self.listen(found, listener, address);
+        self.listen(found, sockets);
         Ok(())
     }
 
@@ -347,8 +345,7 @@ impl BrokerCluster {
             up.stop.send_replace(true);
         }
         for mut up in all.into_values() {
-            // It ends by itself, or was ended with its runtime.
-            let _ = (&mut up.task).await;
+            ended(&mut up.tasks).await;
         }
     }
 
@@ -358,13 +355,17 @@ impl BrokerCluster {
         BrokerError::Node { node, reason }
     }
 
-    fn listen(&self, node: Arc<Node>, listener: TcpListener, address: SocketAddr) {
-        node.set_port(address.port());
-        let (id, endpoint) = (node.id, node.endpoint());
+    fn listen(&self, node: Arc<Node>, sockets: Sockets) {
+        let addresses = sockets.addresses();
+        node.set_ports(addresses.iter().map(SocketAddr::port).collect());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(listen(listener, self.state.clone(), node, stopped));
-        tracing::info!(node = id, %address, advertised = %endpoint, "broker started");
-        self.up().insert(id, Up { address, stop, task });
+        let mut tasks = JoinSet::new();
+        for (index, socket) in sockets.into_iter().enumerate() {
+            let (listener, address, endpoint) = (&self.state.listeners[index].name, socket.address, &socket.endpoint);
+            tracing::info!(node = node.id, %listener, %address, advertised = %endpoint, "broker started");
+            tasks.spawn(listen(socket.socket, index, self.state.clone(), node.clone(), stopped.clone()));
+        }
+        self.up().insert(node.id, Up { addresses, stop, tasks });
     }
 
     fn take(&self, node: i32) -> Result<Up, BrokerError> {
@@ -380,19 +381,7 @@ fn refused(code: ErrorCode, message: String) -> BrokerError {
     BrokerError::Refused { code, message }
 }
 
-fn unbound(config: &BrokerConfig, port: u16, source: std::io::Error) -> BrokerError {
-    BrokerError::Listen { host: config.host.clone(), port, source }
-}
-
-async fn bind(config: &BrokerConfig, port: u16) -> Result<TcpListener, BrokerError> {
-    TcpListener::bind((&*config.host, port)).await.map_err(|source| unbound(config, port, source))
-}
-
-fn advertised_host(config: &BrokerConfig, address: SocketAddr) -> String {
-    match &config.advertised_host {
-        Some(host) => host.clone(),
-        // "Every address" is none that a client can connect to.
-        None if address.ip().is_unspecified() => (if address.is_ipv4() { "127.0.0.1" } else { "::1" }).to_owned(),
-        None => config.host.clone(),
-    }
+/// Waits for the listeners of a node. They end by themselves, or were ended with their runtime.
+async fn ended(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
 }

@@ -5,7 +5,7 @@ use milena_connection::IncomingRequest;
 use milena_messages::ByteString;
 
 use crate::cluster::State;
-use crate::cluster::node::Node;
+use crate::cluster::node::{Endpoint, Node};
 use crate::security::principal::Principal;
 
 /// The client at the other end of a connection.
@@ -14,9 +14,16 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     /// Who the client is, since its last login.
     pub(crate) principal: Principal,
+    /// The listener that it came by, as an index of [`State::listeners`].
+    pub(crate) listener: usize,
 }
 
 impl Client {
+    /// A client that did not log in.
+    pub(crate) fn anonymous(peer: SocketAddr, listener: usize) -> Self {
+        Self { peer, principal: Principal::anonymous(), listener }
+    }
+
     /// The host as groups describe it: the address with a slash in front, as Java writes addresses without a name.
     pub(crate) fn host(&self) -> String {
         format!("/{}", self.peer.ip())
@@ -39,6 +46,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Where this client connects to a node: by the listener that it came by.
+    pub(crate) fn endpoint(&self, node: &Node) -> Arc<Endpoint> {
+        node.endpoint_of(self.client.listener)
+    }
+
     pub(crate) fn new(state: &Arc<State>, node: &Arc<Node>, client: &Arc<Client>, request: &IncomingRequest) -> Self {
         Self {
             state: state.clone(),

@@ -26,7 +26,7 @@ pub(super) fn handle(context: &Context, request: DescribeClusterRequest, _cost: 
         _ => return refused(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, "Endpoint types are 1, brokers, and 2, controllers"),
     }
     let broker = |node: &Arc<Node>| {
-        let endpoint = node.endpoint();
+        let endpoint = context.endpoint(node);
         DescribeClusterBroker {
             broker_id: node.id,
             host: endpoint.host.clone(),

@@ -265,11 +265,12 @@ pub(super) fn is_read_only(name: &str) -> bool {
 /// set.
 fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
     let config = &context.state.config;
-    let endpoint = context.node.endpoint();
     let (int, text, flag, long) = (3, 2, 1, 5);
-    let listener = format!("PLAINTEXT://{endpoint}");
+    let listeners = context.state.listeners.iter().enumerate();
+    let listeners: Vec<String> =
+        listeners.map(|(index, listener)| format!("{}://{}", listener.name, context.node.endpoint_of(index))).collect();
     let start = [
-        ("advertised.listeners", listener, text, "Where clients connect to."),
+        ("advertised.listeners", listeners.join(","), text, "Where clients connect to."),
         ("auto.create.topics.enable", config.auto_create_topics.to_string(), flag, "Whether Metadata creates topics."),
         ("broker.id", context.node.id.to_string(), int, "The id of the node."),
         (

@@ -69,7 +69,7 @@ fn describe(state: &State, partition_index: i32) -> PartitionData {
 
 fn nodes(state: &State) -> Vec<Node> {
     let node = |node: &std::sync::Arc<crate::cluster::node::Node>| {
-        let endpoint = node.endpoint();
+        let endpoint = node.endpoint_of(0);
         let listener = Listener {
             name: ByteString::from_static("CONTROLLER"),
             host: endpoint.host.clone(),

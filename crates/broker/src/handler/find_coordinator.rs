@@ -47,7 +47,7 @@ fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
     };
     match found {
         Ok(node) => {
-            let endpoint = node.endpoint();
+            let endpoint = context.endpoint(&node);
             Coordinator {
                 key,
                 node_id: node.id,

@@ -52,7 +52,7 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
     }
     let asked = request.include_cluster_authorized_operations;
     let broker = |node: &Arc<Node>| {
-        let endpoint = node.endpoint();
+        let endpoint = context.endpoint(node);
         MetadataResponseBroker {
             node_id: node.id,
             host: endpoint.host.clone(),

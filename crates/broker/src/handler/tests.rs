@@ -13,7 +13,6 @@ use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::cost::Cost;
-use crate::security::principal::Principal;
 use crate::storage::incoming;
 
 /// A cluster without sockets, seen by a client of its first node.
@@ -35,7 +34,7 @@ impl Fixture {
         let state = Arc::new(State::new(config, Clock::System, crate::fault::BrokerFaults::new(&[], None).unwrap()));
         for id in 1..=nodes {
             let endpoint = Endpoint { host: "127.0.0.1".into(), port: 9091 + id as u16 };
-            state.add_node(Arc::new(Node::new(id, None, endpoint)));
+            state.add_node(Arc::new(Node::new(id, None, vec![endpoint])));
         }
         Self { state }
     }
@@ -50,10 +49,7 @@ impl Fixture {
         Context {
             state: self.state.clone(),
             node: self.state.node(node).unwrap(),
-            client: Arc::new(Client {
-                peer: SocketAddr::from(([127, 0, 0, 1], 50_000)),
-                principal: Principal::anonymous(),
-            }),
+            client: Arc::new(Client::anonymous(SocketAddr::from(([127, 0, 0, 1], 50_000)), 0)),
             client_id: None,
             version,
             frame_size: 0,

@@ -1,7 +1,6 @@
 //! One connection of a client: reads requests, has them handled one after the other, and writes the responses.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +19,6 @@ use crate::handler::{Client, Context, Outcome};
 use crate::net::arrivals::Arrivals;
 use crate::net::fault::{self, Fault, Hold, Refused};
 use crate::net::work::{self, Failed};
-use crate::security::principal::Principal;
 
 /// How long a client may read nothing while there are too many unsent responses.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,16 +52,17 @@ enum Ended {
 /// Serves a client until it leaves, misbehaves, or the node stops.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     socket: S,
-    peer: SocketAddr,
+    client: Client,
     (state, node): (Arc<State>, Arc<Node>),
     stop: watch::Receiver<bool>,
     spoke: Arc<AtomicBool>,
 ) {
+    let peer = client.peer;
     tracing::debug!(%peer, "connected");
     let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
-    let client = Arc::new(Client { peer, principal: Principal::anonymous() });
+    let client = Arc::new(client);
     let arrivals = Arrivals::default();
     match (Connection { socket, client, machine, arrivals, state, node, stop, spoke }).run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),

@@ -12,13 +12,20 @@ use tokio::time::timeout;
 
 use crate::cluster::State;
 use crate::cluster::node::Node;
+use crate::handler::Client;
 use crate::net::connection::{serve, stopped};
 
 /// How long connections may finish their current request when the node stops.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Accepts connections until the node stops or was dropped.
-pub(crate) async fn listen(listener: TcpListener, state: Arc<State>, node: Arc<Node>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn listen(
+    listener: TcpListener,
+    index: usize,
+    state: Arc<State>,
+    node: Arc<Node>,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut connections = JoinSet::new();
     let mut silent = Silent::default();
     loop {
@@ -38,7 +45,7 @@ pub(crate) async fn listen(listener: TcpListener, state: Arc<State>, node: Arc<N
                         continue;
                     }
                     let here = (state.clone(), node.clone());
-                    let task = connections.spawn(serve(socket, peer, here, stop.clone(), spoke.clone()));
+                    let task = connections.spawn(serve(socket, Client::anonymous(peer, index), here, stop.clone(), spoke.clone()));
                     silent.add(task, spoke);
                 }
                 Err(error) => {

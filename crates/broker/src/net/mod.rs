@@ -5,5 +5,6 @@ mod connection;
 mod fault;
 pub(crate) mod listener;
 pub(crate) mod received;
+pub(crate) mod sockets;
 pub(crate) mod unsent;
 pub(crate) mod work;

@@ -189,7 +189,7 @@ mod tests {
     fn keep(max_count: usize, max_bytes: usize, sizes: &[usize]) -> Vec<u64> {
         let received = Received::new(max_count, max_bytes);
         let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
-        let client = Client { peer, principal: Principal::anonymous() };
+        let client = Client::anonymous(peer, 0);
         for size in sizes {
             received.push(&client, 1, &incoming_request(ApiKey::METADATA, 1, &vec![0; *size]));
         }

@@ -1,3 +1,5 @@
-//! Who clients are.
+//! Who may connect, and who clients are.
 
+pub(crate) mod config;
 pub(crate) mod principal;
+pub(crate) mod protocol;

@@ -5,5 +5,6 @@
 mod client;
 mod cluster;
 mod faults;
+mod security;
 mod sockets;
 mod state;
