@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use milena_connection::IncomingRequest;
 use milena_messages::ByteString;
@@ -12,6 +13,9 @@ use crate::security::principal::Principal;
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
+    /// Names the connection; no other one has this number. A login does not change it.
+    #[expect(dead_code, reason = "read by what ends with a connection")]
+    pub(crate) connection: u64,
     /// Who the client is, since its last login.
     pub(crate) principal: Principal,
     /// The listener that it came by, as an index of [`State::listeners`].
@@ -19,9 +23,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client that did not log in.
+    /// The client of a new connection, before any login.
     pub(crate) fn anonymous(peer: SocketAddr, listener: usize) -> Self {
-        Self { peer, principal: Principal::anonymous(), listener }
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+        let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        Self { peer, connection, principal: Principal::anonymous(), listener }
     }
 
     /// The host as groups describe it: the address with a slash in front, as Java writes addresses without a name.
