@@ -1,6 +1,7 @@
 //! What every broker has to do alike, as a list of named scenarios.
 
 mod common;
+mod consumer_groups;
 mod fetch;
 mod offsets;
 mod produce;
@@ -74,6 +75,8 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     fetch::a_fetch_at_the_end_waits_for_the_next_record,
     offsets::offsets_are_found_by_end_and_by_time,
     offsets::offsets_of_several_partitions_come_in_the_order_asked,
+    consumer_groups::a_regular_expression_reads_the_topics_that_match_now_and_later,
+    consumer_groups::an_invalid_regular_expression_is_refused_in_the_words_of_re2,
 ];
 
 /// How many scenarios held.

@@ -216,6 +216,21 @@ impl State {
         self.topics.read().unwrap_or_else(PoisonError::into_inner).all()
     }
 
+    /// A number that grows with each topic that comes, goes, or gets partitions.
+    pub(crate) fn topics_version(&self) -> i64 {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).version()
+    }
+
+    /// The number of topics.
+    pub(crate) fn topic_count(&self) -> usize {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).count()
+    }
+
+    /// The names of all topics.
+    pub(crate) fn topic_names(&self) -> Vec<ByteString> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).names()
+    }
+
     /// The settings of a topic for which these were given.
     pub(crate) fn topic_config<'a>(
         &self,

@@ -95,6 +95,8 @@ pub(crate) struct Topics {
     /// The name by what metrics make of it: two names must not become one there.
     by_metric: HashMap<String, ByteString>,
     partitions: usize,
+    /// Grows with each topic that comes, goes, or gets partitions.
+    version: i64,
 }
 
 impl Topics {
@@ -103,6 +105,21 @@ impl Topics {
             TopicRef::Name(name) => self.by_name.get(name),
             TopicRef::Id(id) => self.by_id.get(&id),
         }
+    }
+
+    /// A number that grows with each topic that comes, goes, or gets partitions.
+    pub(crate) fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// The number of topics.
+    pub(crate) fn count(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The names of all topics.
+    pub(crate) fn names(&self) -> Vec<ByteString> {
+        self.by_name.keys().cloned().collect()
     }
 
     /// All topics by name.
@@ -143,6 +160,7 @@ impl Topics {
 
     /// Adds a topic that was checked.
     pub(crate) fn insert(&mut self, topic: Arc<Topic>) {
+        self.version += 1;
         self.partitions += topic.partition_count();
         self.by_metric.insert(topic_name::in_metrics(&topic.name), topic.name.clone());
         self.by_id.insert(topic.id, topic.clone());
@@ -151,6 +169,7 @@ impl Topics {
 
     /// Adds partitions to a topic that is here.
     pub(crate) fn grow(&mut self, topic: &Topic, partitions: Vec<Arc<Partition>>) {
+        self.version += 1;
         self.partitions += partitions.len();
         topic.partitions.write().unwrap_or_else(PoisonError::into_inner).extend(partitions);
     }
@@ -158,6 +177,7 @@ impl Topics {
     /// Takes a topic out; `None` when it is not there.
     pub(crate) fn remove(&mut self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
         let topic = self.find(topic)?.clone();
+        self.version += 1;
         self.partitions -= topic.partition_count();
         self.by_metric.remove(&topic_name::in_metrics(&topic.name));
         self.by_id.remove(&topic.id);

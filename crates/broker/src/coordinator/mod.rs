@@ -112,6 +112,19 @@ impl<M: Machine> Effects<M> {
         self.bytes <= MAX_BATCH_BYTES
     }
 
+    /// Whether what another command did fits into the same batch.
+    pub(crate) fn has_room_for(&self, other: &Self) -> bool {
+        self.bytes.saturating_add(other.bytes) <= MAX_BATCH_BYTES
+    }
+
+    /// Takes over what another command did, which goes into the same batch.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.records.extend(other.records);
+        self.replies.extend(other.replies);
+        self.work.extend(other.work);
+    }
+
     /// The records belong to a transaction.
     pub(crate) fn transactional(&mut self, producer_id: i64, epoch: i16) {
         self.producer = Some((producer_id, epoch));

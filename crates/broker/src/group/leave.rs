@@ -25,13 +25,10 @@ impl GroupMachine {
             return refused(ErrorCode::INVALID_GROUP_ID);
         }
         if let Some(group) = self.consumers.get_mut(id) {
-            let leave = |leaving: &MemberIdentity| MemberResponse {
-                member_id: leaving.member_id.clone(),
-                group_instance_id: leaving.group_instance_id.clone(),
-                error_code: group.leave(leaving, now_ms, effects),
-                ..Default::default()
-            };
-            return LeaveGroupResponse { members: members.iter().map(leave).collect(), ..Default::default() };
+            let codes = group.leave(members, effects);
+            let codes = codes.into_iter().map(|result| result.err().unwrap_or(ErrorCode::NONE));
+            let members = members.iter().zip(codes).map(|(leaving, code)| left(leaving, code)).collect();
+            return LeaveGroupResponse { members, ..Default::default() };
         }
         let settings = self.settings.clone();
         let Some(group) = self.groups.get_mut(id) else {

@@ -52,7 +52,7 @@ impl ConsumerGroup {
             client_id: member.client_id.clone().into(),
             client_host: member.client_host.clone().into(),
             subscribed_topic_names: member.subscribed.iter().map(|name| name.clone().into()).collect(),
-            subscribed_topic_regex: Some(Default::default()),
+            subscribed_topic_regex: Some(member.regex.clone().into()),
             assignment: assignment(owned, topics),
             target_assignment: assignment(target, topics),
             member_type: CONSUMER_MEMBER,

@@ -8,6 +8,7 @@ use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatRespo
 use crate::coordinator::Effects;
 use crate::group::consumer::assignor::Candidate;
 use crate::group::consumer::reconcile::Report;
+use crate::group::consumer::subscription::RegexChange;
 use crate::group::consumer::{
     Assignor, ConsumerGroup, ConsumerMember, ConsumerSettings, JOIN, LEAVE, LEAVE_STATIC, MemberState, Owned, Refused,
     TopicLookup, record, refused,
@@ -37,7 +38,7 @@ impl GroupMachine {
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let id = &*heartbeat.request.group_id;
         let response = match heartbeat.request.member_epoch {
-            LEAVE | LEAVE_STATIC => self.consumer_leave(heartbeat, now_ms, effects),
+            LEAVE | LEAVE_STATIC => self.consumer_leave(heartbeat, effects),
             epoch => {
                 if !self.consumers.contains_key(id) {
                     self.make_way_for_consumers(id, epoch, effects)?;
@@ -101,9 +102,9 @@ impl ConsumerGroup {
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let request = heartbeat.request;
         let id = heartbeat.member_id;
-        let is_new_group = self.is_unwritten();
-        self.check_room(id, settings)?;
+        self.check_room(id, request.instance_id.as_deref(), settings)?;
         let before = self.find(heartbeat)?;
+        self.check_regex(request.subscribed_topic_regex.as_deref().unwrap_or_default())?;
         let owned = request.topic_partitions.as_deref();
         if before.state == MemberState::Unknown && owned.is_none_or(|owned| !owned.is_empty()) {
             // Says why.
@@ -127,13 +128,14 @@ impl ConsumerGroup {
             effects.record(record::current(&self.id, &member));
         }
         self.members.insert(id.to_owned(), member.clone());
-        let subscription_changed = member.subscribed != before.subscribed;
-        let bump = subscription_changed || self.assignor() != assignor;
-        self.maybe_begin_epoch(bump, is_new_group, &member, heartbeat.topics, effects);
+        let names_changed = member.subscribed != before.subscribed;
+        let regex = self.change_regex(&before, &member, effects);
+        let subscription_changed = names_changed || regex != RegexChange::None;
+        let bump = names_changed || regex == RegexChange::Known || self.assignor() != assignor;
+        self.maybe_begin_epoch(bump, heartbeat.topics, effects);
         self.maybe_assign(settings, heartbeat.topics, now_ms, effects);
 
-        let find = |name: &String| heartbeat.topics.find(name).map(|(topic, _)| topic);
-        let subscribed = member.subscribed.iter().filter_map(find).collect();
+        let subscribed = self.topic_ids(&member, heartbeat.topics);
         let report = Report { owned, subscription_changed, subscribed };
         let after = if member.is_reconciled_to(self.assignment_epoch) && !subscription_changed {
             member.clone()
@@ -149,7 +151,7 @@ impl ConsumerGroup {
                 .then(|| (after.epoch, now_ms + i64::from(after.rebalance_timeout_ms)));
         }
         let is_full = request.member_epoch == JOIN
-            || request.rebalance_timeout_ms != -1 && request.subscribed_topic_names.is_some() && owned.is_some();
+            || request.rebalance_timeout_ms != -1 && names_subscription(request) && owned.is_some();
         let changed = !after.assigned.keys().eq(before.assigned.keys());
         let response = ConsumerGroupHeartbeatResponse {
             member_id: Some(id.to_owned().into()),
@@ -159,6 +161,7 @@ impl ConsumerGroup {
             ..Default::default()
         };
         self.members.insert(id.to_owned(), after);
+        self.resolve_regexes(heartbeat.topics, now_ms, effects);
         Ok(response)
     }
 
@@ -172,11 +175,12 @@ impl ConsumerGroup {
         let request = heartbeat.request;
         let member = self.members.get(heartbeat.member_id);
         let is_reconciled = member.is_some_and(|member| member.is_reconciled_to(self.epoch));
-        is_reconciled && request.member_epoch != JOIN && request.subscribed_topic_names.is_none()
+        is_reconciled && request.member_epoch != JOIN && !names_subscription(request)
     }
 
-    fn check_room(&self, member: &str, settings: &ConsumerSettings) -> Result<(), Refused> {
-        if self.members.len() < settings.max_size || self.members.contains_key(member) {
+    fn check_room(&self, member: &str, instance: Option<&str>, settings: &ConsumerSettings) -> Result<(), Refused> {
+        let is_back = || instance.is_some_and(|instance| self.static_member(instance).is_some());
+        if self.members.len() < settings.max_size || self.members.contains_key(member) || is_back() {
             return Ok(());
         }
         let message = format!("The consumer group has reached its maximum capacity of {} members.", settings.max_size);
@@ -241,28 +245,22 @@ impl ConsumerGroup {
         most.and_then(|(name, _)| Assignor::named(name)).unwrap_or(Assignor::Uniform)
     }
 
-    /// Begins an epoch when members, subscriptions or topics changed.
-    fn maybe_begin_epoch(
-        &mut self,
-        mut bump: bool,
-        is_new_group: bool,
-        member: &ConsumerMember,
-        topics: &dyn TopicLookup,
-        effects: &mut Effects<GroupMachine>,
-    ) {
-        // Each member looks at its own topics, so that a heartbeat costs the same however large the group is.
-        let is_known = |name: &String| self.known.get(name) == Some(&topics.find(name));
-        if bump || !member.subscribed.iter().all(is_known) {
-            let names = self.members.values().flat_map(|member| &member.subscribed);
-            self.known = names.map(|name| (name.clone(), topics.find(name))).collect();
-            let hash = hash_of(&self.known);
-            bump |= hash != self.metadata_hash;
+    /// Begins an epoch when members, subscriptions or topics changed. Without a change this costs the same however large
+    /// the group is.
+    fn maybe_begin_epoch(&mut self, bump: bool, topics: &dyn TopicLookup, effects: &mut Effects<GroupMachine>) {
+        if bump || self.known_version != Some(topics.version()) {
+            self.begin_epoch(topics, bump, effects);
+        }
+    }
+
+    /// Looks at the topics, and begins an epoch if they or something else changed.
+    pub(super) fn begin_epoch(&mut self, topics: &dyn TopicLookup, changed: bool, effects: &mut Effects<GroupMachine>) {
+        self.known_version = Some(topics.version());
+        self.known = self.look_at(topics);
+        let hash = hash_of(&self.known);
+        if changed || hash != self.metadata_hash {
             self.metadata_hash = hash;
-        }
-        if bump {
             self.epoch = self.epoch.saturating_add(1);
-        }
-        if bump || is_new_group {
             effects.record(record::group(self));
         }
     }
@@ -282,7 +280,10 @@ impl ConsumerGroup {
         }
         let mut counts = BTreeMap::new();
         let mut ids: BTreeMap<&str, Uuid> = BTreeMap::new();
-        for name in self.members.values().flat_map(|member| &member.subscribed) {
+        for name in self.members.values().flat_map(|member| self.topics_of(member)) {
+            if ids.contains_key(&**name) {
+                continue;
+            }
             if let Some((topic, count)) = topics.find(name) {
                 counts.insert(topic, count);
                 ids.insert(name, topic);
@@ -291,7 +292,7 @@ impl ConsumerGroup {
         let candidate = |member: &ConsumerMember| Candidate {
             id: member.id.clone(),
             instance_id: member.instance_id.clone(),
-            topics: member.subscribed.iter().filter_map(|name| ids.get(&**name).copied()).collect(),
+            topics: self.topics_of(member).filter_map(|name| ids.get(&**name).copied()).collect(),
             current: self.target(&member.id),
         };
         let candidates: Vec<Candidate> = self.members.values().map(candidate).collect();
@@ -331,6 +332,11 @@ fn check_epoch(
     Ok(())
 }
 
+/// Whether the request says what its member reads.
+fn names_subscription(request: &ConsumerGroupHeartbeatRequest) -> bool {
+    request.subscribed_topic_names.is_some() || request.subscribed_topic_regex.is_some()
+}
+
 /// The member with what this heartbeat says of it. What it leaves out stays.
 fn updated(before: &ConsumerMember, heartbeat: &ConsumerHeartbeat<'_>) -> ConsumerMember {
     let request = heartbeat.request;
@@ -351,6 +357,10 @@ fn updated(before: &ConsumerMember, heartbeat: &ConsumerHeartbeat<'_>) -> Consum
         subscribed: match names {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
             None => before.subscribed.clone(),
+        },
+        regex: match &request.subscribed_topic_regex {
+            Some(regex) => regex.to_string(),
+            None => before.regex.clone(),
         },
         ..before.clone()
     }
@@ -426,10 +436,6 @@ pub(crate) fn check(request: &ConsumerGroupHeartbeatRequest, version: i16) -> Re
     if let Some(name) = request.server_assignor.as_deref().filter(|name| Assignor::named(name).is_none()) {
         let message = format!("ServerAssignor {name} is not supported. Supported assignors: uniform, range.");
         return Err(refused(ErrorCode::UNSUPPORTED_ASSIGNOR, message));
-    }
-    if let Some(regex) = request.subscribed_topic_regex.as_deref().filter(|regex| !regex.is_empty()) {
-        let message = format!("SubscribedTopicRegex `{regex}` cannot be used: this broker has no regular expressions.");
-        return Err(refused(ErrorCode::INVALID_REGULAR_EXPRESSION, message));
     }
     Ok(())
 }

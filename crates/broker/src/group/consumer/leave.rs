@@ -1,5 +1,7 @@
 //! Members of consumer groups that go, and those that are sent away.
 
+use std::collections::BTreeSet;
+
 use milena_messages::leave_group::request::MemberIdentity;
 use milena_messages::{ConsumerGroupHeartbeatResponse, ErrorCode};
 
@@ -12,7 +14,6 @@ impl GroupMachine {
     pub(super) fn consumer_leave(
         &mut self,
         heartbeat: &ConsumerHeartbeat<'_>,
-        now_ms: i64,
         effects: &mut Effects<GroupMachine>,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let (id, epoch) = (heartbeat.member_id, heartbeat.request.member_epoch);
@@ -25,7 +26,7 @@ impl GroupMachine {
         if epoch == LEAVE_STATIC {
             group.step_aside(id, effects);
         } else {
-            group.fence(&[id.to_owned()], now_ms, effects);
+            group.fence(&[id.to_owned()], effects);
         }
         Ok(ConsumerGroupHeartbeatResponse {
             member_id: Some(id.to_owned().into()),
@@ -56,40 +57,44 @@ impl ConsumerGroup {
         }
     }
 
-    /// LeaveGroup of a member, which operators use for both kinds of groups.
+    /// LeaveGroup of members, which operators use for both kinds of groups. Those who can go, go at once.
     pub(crate) fn leave(
         &mut self,
-        leaving: &MemberIdentity,
-        now_ms: i64,
+        leaving: &[MemberIdentity],
         effects: &mut Effects<GroupMachine>,
-    ) -> ErrorCode {
-        let instance_id = leaving.group_instance_id.as_deref();
-        let found = match instance_id {
-            Some(instance_id) if leaving.member_id.is_empty() => {
-                self.static_member(instance_id).map(|member| member.id.clone()).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)
-            }
-            Some(instance_id) => self
-                .check_instance(&leaving.member_id, instance_id)
-                .map(|member| member.id.clone())
-                .map_err(|refused| refused.code),
-            None => self.member(&leaving.member_id).map(|member| member.id.clone()).map_err(|refused| refused.code),
-        };
-        match found {
-            Ok(id) => {
-                self.fence(&[id], now_ms, effects);
-                ErrorCode::NONE
-            }
-            Err(code) => code,
+    ) -> Vec<Result<(), ErrorCode>> {
+        let found: Vec<_> = leaving.iter().map(|one| self.find_leaving(one)).collect();
+        let gone: BTreeSet<String> = found.iter().flatten().cloned().collect();
+        if !gone.is_empty() {
+            let gone: Vec<String> = gone.into_iter().collect();
+            self.fence(&gone, effects);
         }
+        found.into_iter().map(|found| found.map(|_| ())).collect()
+    }
+
+    fn find_leaving(&self, leaving: &MemberIdentity) -> Result<String, ErrorCode> {
+        let found = match leaving.group_instance_id.as_deref() {
+            Some(instance_id) if leaving.member_id.is_empty() => {
+                let member = self.static_member(instance_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
+                return Ok(member.id.clone());
+            }
+            Some(instance_id) => self.check_instance(&leaving.member_id, instance_id),
+            None => self.member(&leaving.member_id),
+        };
+        found.map(|member| member.id.clone()).map_err(|refused| refused.code)
     }
 
     /// Removes members; what they had is for others.
-    pub(super) fn fence(&mut self, members: &[String], now_ms: i64, effects: &mut Effects<GroupMachine>) {
+    pub(super) fn fence(&mut self, members: &[String], effects: &mut Effects<GroupMachine>) {
         for id in members {
             self.remove_member(id, effects);
         }
-        let is_read = |name: &String| self.members.values().any(|member| member.subscribed.contains(name));
-        self.known.retain(|name, _| is_read(name));
+        self.drop_unused_regexes(effects);
+        let mut known = std::mem::take(&mut self.known);
+        let read: BTreeSet<&str> =
+            self.members.values().flat_map(|member| self.topics_of(member)).map(|name| &**name).collect();
+        known.retain(|name, _| read.contains(&**name));
+        self.known = known;
         if !self.known.is_empty() || self.members.is_empty() {
             self.metadata_hash = hash_of(&self.known);
         }
@@ -97,7 +102,7 @@ impl ConsumerGroup {
         effects.record(record::group(self));
         if self.members.is_empty() {
             // There is nobody to assign to.
-            (self.assignment_epoch, self.assignment_timestamp) = (self.epoch, now_ms);
+            (self.assignment_epoch, self.assignment_timestamp) = (self.epoch, 0);
             effects.record(record::target_metadata(self));
         }
     }
@@ -114,6 +119,7 @@ impl ConsumerGroup {
     /// The records that make the group go.
     pub(super) fn tombstones(&self, effects: &mut Effects<GroupMachine>) {
         effects.record(record::target_metadata_tombstone(&self.id));
+        self.regexes.keys().for_each(|regex| effects.record(record::regex_tombstone(&self.id, regex)));
         effects.record(record::group_tombstone(&self.id));
     }
 }

@@ -9,16 +9,18 @@ mod commit;
 mod describe;
 mod heartbeat;
 mod leave;
+mod re2;
 mod reconcile;
 mod record;
+mod subscription;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use milena_messages::{
-    ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupMemberMetadataKey, ConsumerGroupMetadataKey, ErrorCode,
-    TypedRecord, Uuid,
+    ByteString, ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupMemberMetadataKey, ConsumerGroupMetadataKey,
+    ConsumerGroupRegularExpressionKey, ErrorCode, TypedRecord, Uuid,
 };
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMetadataKey};
 
@@ -28,6 +30,7 @@ use crate::cluster::{State, TopicRef};
 use crate::coordinator::Effects;
 use crate::coordinator::record::CoordinatorRecord;
 use crate::group::GroupMachine;
+use crate::group::consumer::subscription::Resolved;
 
 /// The epoch with which a member joins.
 pub(crate) const JOIN: i32 = 0;
@@ -56,6 +59,15 @@ pub(crate) trait TopicLookup {
 
     /// The name of the topic with this id.
     fn name(&self, id: Uuid) -> Option<String>;
+
+    /// The names of all topics.
+    fn names(&self) -> Vec<ByteString>;
+
+    /// The number of all topics.
+    fn count(&self) -> usize;
+
+    /// A number that grows whenever one of the others would give something else.
+    fn version(&self) -> i64;
 }
 
 impl TopicLookup for State {
@@ -66,6 +78,18 @@ impl TopicLookup for State {
 
     fn name(&self, id: Uuid) -> Option<String> {
         self.topic(TopicRef::Id(id)).map(|topic| topic.name.to_string())
+    }
+
+    fn names(&self) -> Vec<ByteString> {
+        self.topic_names()
+    }
+
+    fn count(&self) -> usize {
+        self.topic_count()
+    }
+
+    fn version(&self) -> i64 {
+        self.topics_version()
     }
 }
 
@@ -120,6 +144,8 @@ pub(crate) struct ConsumerMember {
     pub(crate) server_assignor: Option<String>,
     /// Names of topics, sorted.
     pub(crate) subscribed: BTreeSet<String>,
+    /// A regular expression of further topics; empty for none.
+    pub(crate) regex: String,
     pub(crate) epoch: i32,
     pub(crate) previous_epoch: i32,
     pub(crate) state: MemberState,
@@ -157,8 +183,18 @@ pub(crate) struct ConsumerGroup {
     members: BTreeMap<String, ConsumerMember>,
     targets: BTreeMap<String, Partitions>,
     timers: BTreeMap<String, Timers>,
+    /// The topics of each regular expression of members.
+    regexes: BTreeMap<String, Resolved>,
     /// Topics that members read, as they were when this node last looked; `None` for one that is not there.
     known: BTreeMap<String, Option<(Uuid, i32)>>,
+    /// The version of the topics at that time; `None` before the first look.
+    known_version: Option<i64>,
+    /// The version of the topics that the regular expressions were compared with.
+    regex_version: Option<i64>,
+    /// A regular expression has not been compared yet.
+    has_new_regex: bool,
+    /// When expressions were compared last.
+    compared_at: Option<i64>,
     /// The target of a static member, while another member takes its place.
     replaced_target: Option<Partitions>,
 }
@@ -177,7 +213,12 @@ impl ConsumerGroup {
             members: BTreeMap::new(),
             targets: BTreeMap::new(),
             timers: BTreeMap::new(),
+            regexes: BTreeMap::new(),
             known: BTreeMap::new(),
+            known_version: None,
+            regex_version: None,
+            has_new_regex: false,
+            compared_at: None,
             replaced_target: None,
         }
     }
@@ -188,7 +229,8 @@ impl ConsumerGroup {
 
     /// Whether a member reads the topic.
     pub(crate) fn is_subscribed(&self, topic: &str) -> bool {
-        self.members.values().any(|member| member.subscribed.contains(topic))
+        let resolved = |regex: &Resolved| regex.topics.contains(topic);
+        self.members.values().any(|member| member.subscribed.contains(topic)) || self.regexes.values().any(resolved)
     }
 
     /// The member, checked that it is there.
@@ -250,7 +292,7 @@ impl ConsumerGroup {
             timers.revocation = timers.revocation.filter(|(_, time)| *time > now_ms);
         }
         if !late.is_empty() {
-            self.fence(&late, now_ms, effects);
+            self.fence(&late, effects);
         }
     }
 }
@@ -327,6 +369,15 @@ impl GroupMachine {
                     self.loaded_group(&key.group_id).replay_current(&key.member_id, &value);
                 } else if let Some(group) = self.consumers.get_mut(&*key.group_id) {
                     group.replay_no_current(&key.member_id);
+                }
+            }
+            ConsumerGroupRegularExpressionKey::TYPE => {
+                let key: ConsumerGroupRegularExpressionKey = record.read_key()?;
+                if live {
+                    let value = record.read_value()?;
+                    self.loaded_group(&key.group_id).replay_regex(&key.regular_expression, value);
+                } else if let Some(group) = self.consumers.get_mut(&*key.group_id) {
+                    group.regexes.remove(&*key.regular_expression);
                 }
             }
             _ => {}

@@ -6,12 +6,14 @@ use milena_messages::group_coordinator::consumer_group_current_member_assignment
 use milena_messages::group_coordinator::consumer_group_target_assignment_member_value::TopicPartition;
 use milena_messages::{
     ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataKey, ConsumerGroupMetadataValue, Uuid,
+    ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataKey, ConsumerGroupMetadataValue,
+    ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue, Uuid,
 };
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue};
 use milena_messages::{ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue};
 
 use crate::coordinator::record::CoordinatorRecord;
+use crate::group::consumer::subscription::Resolved;
 use crate::group::consumer::{ConsumerGroup, ConsumerMember, MemberState, Owned, Partitions};
 use crate::group::record::{remove, set};
 
@@ -44,8 +46,7 @@ pub(super) fn member(group: &str, member: &ConsumerMember) -> CoordinatorRecord 
         client_id: member.client_id.clone().into(),
         client_host: member.client_host.clone().into(),
         subscribed_topic_names: member.subscribed.iter().map(|name| name.clone().into()).collect(),
-        // Kafka writes an empty text for no regular expression.
-        subscribed_topic_regex: Some(Default::default()),
+        subscribed_topic_regex: Some(member.regex.clone().into()),
         rebalance_timeout_ms: member.rebalance_timeout_ms,
         server_assignor: optional(&member.server_assignor),
         ..Default::default()
@@ -115,6 +116,24 @@ pub(super) fn current_tombstone(group: &str, member: &str) -> CoordinatorRecord 
     remove(&current_key(group, member))
 }
 
+fn regex_key(group: &str, regex: &str) -> ConsumerGroupRegularExpressionKey {
+    ConsumerGroupRegularExpressionKey { group_id: group.to_owned().into(), regular_expression: regex.to_owned().into() }
+}
+
+pub(super) fn regex(group: &str, regex: &str, resolved: &Resolved) -> CoordinatorRecord {
+    let value = ConsumerGroupRegularExpressionValue {
+        topics: resolved.topics.iter().map(|name| name.clone().into()).collect(),
+        version: resolved.version,
+        timestamp: resolved.timestamp,
+        ..Default::default()
+    };
+    set(&regex_key(group, regex), &value, VERSION)
+}
+
+pub(super) fn regex_tombstone(group: &str, regex: &str) -> CoordinatorRecord {
+    remove(&regex_key(group, regex))
+}
+
 fn with_epochs(owned: &Owned) -> Vec<TopicPartitions> {
     let mut topics: BTreeMap<Uuid, TopicPartitions> = BTreeMap::new();
     for ((topic_id, partition), epoch) in owned {
@@ -156,6 +175,7 @@ impl ConsumerGroup {
         member.rebalance_timeout_ms = value.rebalance_timeout_ms;
         member.server_assignor = value.server_assignor.map(|text| text.to_string());
         member.subscribed = value.subscribed_topic_names.iter().map(|name| name.to_string()).collect();
+        member.regex = value.subscribed_topic_regex.map(|regex| regex.to_string()).unwrap_or_default();
     }
 
     pub(super) fn replay_target_metadata(&mut self, value: &ConsumerGroupTargetAssignmentMetadataValue) {
@@ -175,6 +195,12 @@ impl ConsumerGroup {
         member.state = MemberState::from_number(value.state);
         member.assigned = owned(&value.assigned_partitions, value.member_epoch);
         member.pending_revocation = owned(&value.partitions_pending_revocation, value.member_epoch);
+    }
+
+    pub(super) fn replay_regex(&mut self, regex: &str, value: ConsumerGroupRegularExpressionValue) {
+        let topics = value.topics.iter().map(|name| name.to_string()).collect();
+        let resolved = Resolved { topics, version: value.version, timestamp: value.timestamp };
+        self.regexes.insert(regex.to_owned(), resolved);
     }
 
     /// The assignment of a member is gone, with the member or before it.

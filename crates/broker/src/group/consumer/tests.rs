@@ -26,6 +26,20 @@ impl TopicLookup for Cluster {
     fn name(&self, id: Uuid) -> Option<String> {
         self.0.borrow().iter().find(|(_, topic)| topic.0 == id).map(|(name, _)| (*name).to_owned())
     }
+
+    fn names(&self) -> Vec<ByteString> {
+        self.0.borrow().keys().map(|name| (*name).into()).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// Another number for other topics.
+    fn version(&self) -> i64 {
+        let topics = self.0.borrow();
+        topics.values().map(|(id, count)| i64::from(id.as_bytes()[0]) * 1000 + i64::from(*count)).sum()
+    }
 }
 
 struct Bench {
@@ -80,6 +94,7 @@ impl Bench {
             let replayed = &other.consumers[id];
             assert_eq!(replayed.members, live.members);
             assert_eq!(replayed.targets, live.targets);
+            assert_eq!(replayed.regexes, live.regexes);
             let epochs = |group: &ConsumerGroup| {
                 (group.epoch, group.metadata_hash, group.assignment_epoch, group.assignment_timestamp)
             };
@@ -440,4 +455,77 @@ fn a_member_that_is_too_large_for_the_log_changes_nothing() {
     let huge = ConsumerGroupHeartbeatRequest { member_epoch: 2, ..huge };
     assert_eq!(code(bench.send(&huge)), ErrorCode::UNKNOWN_SERVER_ERROR);
     assert_eq!(bench.beat("A", 2).unwrap().member_epoch, 2);
+}
+
+fn joining_regex(member: &str, regex: &'static str) -> ConsumerGroupHeartbeatRequest {
+    ConsumerGroupHeartbeatRequest {
+        subscribed_topic_names: None,
+        subscribed_topic_regex: Some(regex.into()),
+        ..joining(member)
+    }
+}
+
+#[test]
+fn a_regular_expression_is_resolved_after_the_heartbeat_that_brings_it() {
+    let mut bench = Bench::new();
+    // As Kafka 4.4: the first response has epoch 1 and no partitions, the second one all.
+    let first = bench.send(&joining_regex("A", "fo+")).unwrap();
+    assert_eq!((first.member_epoch, assigned(&first)), (1, Some(vec![])));
+    let second = bench.beat("A", 1).unwrap();
+    assert_eq!((second.member_epoch, assigned(&second)), (2, Some(vec![(FOO, vec![0, 1, 2, 3])])));
+    assert!(bench.machine.consumers["g"].is_subscribed("foo"));
+    assert!(!bench.machine.consumers["g"].is_subscribed("bar"));
+}
+
+#[test]
+fn a_topic_that_comes_and_matches_begins_an_epoch() {
+    let mut bench = Bench::new();
+    bench.send(&joining_regex("A", "foo|new.*")).unwrap();
+    let before = bench.beat("A", 1).unwrap().member_epoch;
+    let new = Uuid::from_bytes([9; 16]);
+    bench.cluster.0.borrow_mut().insert("new-topic", (new, 1));
+    bench.beat("A", before).unwrap();
+    let after = bench.beat("A", before).unwrap();
+    assert_eq!(after.member_epoch, before + 1);
+    assert_eq!(assigned(&after), Some(vec![(FOO, vec![0, 1, 2, 3]), (new, vec![0])]));
+    // Topics that do not match are nobody's business.
+    let written = bench.log.len();
+    bench.cluster.0.borrow_mut().insert("other", (Uuid::from_bytes([8; 16]), 1));
+    bench.beat("A", before + 1).unwrap();
+    assert_eq!(bench.log.len(), written);
+}
+
+#[test]
+fn a_regular_expression_is_dropped_with_its_last_member() {
+    let mut bench = Bench::new();
+    bench.send(&joining_regex("A", "foo")).unwrap();
+    bench.send(&joining_regex("B", "foo")).unwrap();
+    bench.leave("A", None, LEAVE).unwrap();
+    assert_eq!(bench.machine.consumers["g"].regexes.len(), 1);
+    bench.leave("B", None, LEAVE).unwrap();
+    assert_eq!(bench.machine.consumers["g"].regexes.len(), 0);
+}
+
+#[test]
+fn an_invalid_regular_expression_changes_nothing() {
+    let mut bench = Bench::new();
+    let refused = bench.send(&joining_regex("A", "[")).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::INVALID_REGULAR_EXPRESSION);
+    // The words of Kafka 4.4.
+    assert_eq!(refused.message, "SubscribedTopicRegex `[` is not a valid regular expression: missing closing ].");
+    assert!(bench.machine.consumers.is_empty());
+    assert!(bench.log.is_empty());
+}
+
+#[test]
+fn another_regular_expression_takes_the_topics_of_the_one_before() {
+    let mut bench = Bench::new();
+    bench.send(&joining_regex("A", "foo")).unwrap();
+    let epoch = bench.beat("A", 1).unwrap().member_epoch;
+    let other = ConsumerGroupHeartbeatRequest { subscribed_topic_regex: Some("bar".into()), ..request("A", epoch) };
+    let response = bench.send(&other).unwrap();
+    assert_eq!((response.member_epoch, assigned(&response)), (epoch, Some(vec![])));
+    let done = bench.owning("A", epoch, &[]).unwrap();
+    assert_eq!((done.member_epoch, assigned(&done)), (epoch + 1, Some(vec![(BAR, vec![0, 1])])));
+    assert_eq!(bench.machine.consumers["g"].regexes.keys().collect::<Vec<_>>(), ["bar"]);
 }
