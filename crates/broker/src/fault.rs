@@ -49,7 +49,15 @@ pub struct BrokerFaults(Arc<Shared>);
 pub struct BrokerFault {
     faults: BrokerFaults,
     id: u64,
+    rule: Arc<Rule>,
     /// The counts, once the rule is gone.
+    last: Last,
+}
+
+#[derive(Clone, Debug)]
+struct Added {
+    id: u64,
+    rule: Arc<Rule>,
     last: Last,
 }
 
@@ -66,7 +74,7 @@ struct Shared {
 struct Injector {
     rules: Rules,
     /// For each rule, in their order.
-    ids: Vec<(u64, Last)>,
+    added: Vec<Added>,
     next_id: u64,
     random: Random,
 }
@@ -78,7 +86,7 @@ impl BrokerFaults {
     /// As [`add_rule`](Self::add_rule).
     pub(crate) fn new(rules: &[Rule], seed: Option<u64>) -> Result<Self, BrokerError> {
         let random = Random::seeded(seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()));
-        let injector = Injector { rules: Rules::default(), ids: Vec::new(), next_id: 0, random };
+        let injector = Injector { rules: Rules::default(), added: Vec::new(), next_id: 0, random };
         let faults = Self(Arc::new(Shared { any: AtomicBool::new(false), injector: Mutex::new(injector) }));
         for rule in rules {
             faults.add_rule(rule.clone())?;
@@ -106,22 +114,32 @@ impl BrokerFaults {
             }
         }
         let mut injector = self.lock();
-        let (id, last) = (injector.next_id, Last::default());
+        let added = Added { id: injector.next_id, rule: Arc::new(rule.clone()), last: Last::default() };
         injector.next_id += 1;
-        injector.ids.push((id, last.clone()));
+        injector.added.push(added.clone());
         injector.rules.push(rule);
         self.0.any.store(true, Ordering::Release);
         drop(injector);
-        Ok(BrokerFault { faults: self.clone(), id, last })
+        Ok(self.handle(added))
     }
 
     /// Removes all rules. Requests that are delayed already stay so.
     pub fn clear(&self) {
         let mut injector = self.lock();
-        while !injector.ids.is_empty() {
+        while !injector.added.is_empty() {
             injector.remove(0);
         }
         self.0.any.store(false, Ordering::Release);
+    }
+
+    /// The rules in force, in their order.
+    pub fn all(&self) -> Vec<BrokerFault> {
+        let added = self.lock().added.clone();
+        added.into_iter().map(|added| self.handle(added)).collect()
+    }
+
+    fn handle(&self, Added { id, rule, last }: Added) -> BrokerFault {
+        BrokerFault { faults: self.clone(), id, rule, last }
     }
 
     /// The rules in force, in their order, with the number of requests that each matched and fired for so far.
@@ -147,17 +165,27 @@ impl BrokerFaults {
 
 impl Injector {
     fn position(&self, id: u64) -> Option<usize> {
-        self.ids.iter().position(|(other, _)| *other == id)
+        self.added.iter().position(|added| added.id == id)
     }
 
     fn remove(&mut self, position: usize) {
-        let (_, last) = self.ids.remove(position);
+        let Added { last, .. } = self.added.remove(position);
         let counts = self.rules.remove(position).map(|rule| (rule.matched, rule.fired));
         *last.lock().unwrap_or_else(PoisonError::into_inner) = counts;
     }
 }
 
 impl BrokerFault {
+    /// The number of the rule in its cluster: 0 for the first one that was added, and never used again.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
     /// Requests that the target of the rule matched, up to now or until the rule was removed.
     pub fn matched(&self) -> u64 {
         self.counts().0

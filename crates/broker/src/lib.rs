@@ -138,7 +138,7 @@ mod tables;
 mod transaction;
 
 pub use broker::Broker;
-pub use cluster::running::BrokerCluster;
+pub use cluster::running::{BrokerCluster, Coordinated};
 pub use config::{BrokerConfig, ClusterConfig};
 pub use error::BrokerError;
 pub use fault::{BrokerFault, BrokerFaults};

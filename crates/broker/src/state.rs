@@ -71,6 +71,8 @@ pub struct NodeState {
     pub rack: Option<String>,
     /// Whether it is up.
     pub is_up: bool,
+    /// Whether it is isolated. Such a node is not up for the others.
+    pub is_isolated: bool,
 }
 
 /// A topic.
@@ -211,6 +213,7 @@ impl State {
                     endpoint: node.endpoint_of(0).to_string(),
                     rack: node.rack.as_ref().map(ToString::to_string),
                     is_up: node.is_alive(),
+                    is_isolated: node.is_isolated(),
                 })
                 .collect(),
             topics: self.topics().iter().map(topic).collect(),

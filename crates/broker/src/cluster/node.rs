@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use milena_messages::ByteString;
+use tokio::sync::watch;
 
 /// Where clients connect to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +30,16 @@ pub(crate) struct Node {
     /// The ports that the node listens on, to listen there again.
     ports: OnceLock<Vec<u16>>,
     alive: AtomicBool,
+    /// Whether the network carries bytes to and from the node.
+    connected: watch::Sender<bool>,
 }
 
 impl Node {
     /// A node with an endpoint for each listener, at least one.
     pub(crate) fn new(id: i32, rack: Option<ByteString>, endpoints: Vec<Endpoint>) -> Self {
         let endpoints = endpoints.into_iter().map(Arc::new).collect();
-        Self { id, rack, endpoints, ports: OnceLock::new(), alive: AtomicBool::new(true) }
+        let connected = watch::Sender::new(true);
+        Self { id, rack, endpoints, ports: OnceLock::new(), alive: AtomicBool::new(true), connected }
     }
 
     /// What clients of a listener get; handlers use [`Context::endpoint`](crate::handler::Context::endpoint).
@@ -60,5 +64,22 @@ impl Node {
 
     pub(super) fn set_alive(&self, alive: bool) {
         self.alive.store(alive, Ordering::Release);
+    }
+
+    /// Whether the node is cut off from clients and from the other nodes.
+    pub(crate) fn is_isolated(&self) -> bool {
+        !*self.connected.borrow()
+    }
+
+    pub(super) fn set_isolated(&self, isolated: bool) {
+        self.connected.send_replace(!isolated);
+    }
+
+    /// Returns when the node is not isolated.
+    pub(crate) async fn connected(&self) {
+        if self.is_isolated() {
+            // The node, and so the sender, is there as long as this call.
+            let _ = self.connected.subscribe().wait_for(|connected| *connected).await;
+        }
     }
 }

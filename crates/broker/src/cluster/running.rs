@@ -21,9 +21,20 @@ use crate::net::sockets::Sockets;
 use crate::state::ClusterState;
 use crate::storage::incoming;
 use crate::storage::leadership::NO_LEADER;
+use crate::storage::partition::Partition;
 
 /// Appended records are checked as those of a Produce request of this version.
 const OWN_PRODUCE_VERSION: i16 = 9;
+
+/// What has a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coordinated<'a> {
+    /// A group with this id.
+    Group(&'a str),
+    /// A producer with this transactional id.
+    Transaction(&'a str),
+}
 
 /// A running cluster of brokers in this process. It stops when it is dropped.
 ///
@@ -163,6 +174,20 @@ impl BrokerCluster {
         create().map(|_| ()).map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))
     }
 
+    /// Deletes a topic with its records.
+    ///
+    /// # Errors
+    /// There is no such topic, or it is one of a coordinator.
+    pub fn delete_topic(&self, name: &str) -> Result<(), BrokerError> {
+        if self.state.topic(TopicRef::Name(name)).is_some_and(|topic| topic.is_internal()) {
+            return Err(refused(ErrorCode::INVALID_TOPIC_EXCEPTION, format!("{name} is a topic of coordinators")));
+        }
+        match self.state.delete_topic(TopicRef::Name(name)) {
+            Some(_) => Ok(()),
+            None => Err(refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no topic {name}"))),
+        }
+    }
+
     /// Appends records to a partition as one batch, and gives the offset of the first one: data to begin a test with.
     /// Records without a timestamp get the time of the cluster's clock.
     ///
@@ -204,11 +229,56 @@ impl BrokerCluster {
         let found = self.state.topic(TopicRef::Name(topic)).and_then(|topic| topic.partition(partition));
         let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
         let found = found.ok_or_else(unknown)?;
-        if self.address(node).is_none() {
-            return Err(self.not_up(node));
-        }
+        self.check_alive(node)?;
         let led = found.elect(|leadership| leadership.lead(node));
         led.map_err(|code| refused(code, format!("node {node} cannot lead {topic}-{partition}")))
+    }
+
+    /// Makes a node the coordinator of a group or a transactional id.
+    ///
+    /// A coordinator leads the partition of an internal topic, so that other groups move with this one. A node without a
+    /// replica of that partition gets one.
+    ///
+    /// # Errors
+    /// The node is unknown or not up.
+    pub fn move_coordinator(&self, of: Coordinated<'_>, node: i32) -> Result<(), BrokerError> {
+        self.check_alive(node)?;
+        let partition = self.coordinator_partition(of)?;
+        let replicas = partition.leadership().replicas;
+        if !replicas.contains(&node) {
+            let mut replicas = replicas;
+            replicas.pop();
+            replicas.insert(0, node);
+            let moved = self.state.reassign(&partition, &replicas, true);
+            moved.map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))?;
+        }
+        let led = partition.elect(|leadership| leadership.lead(node));
+        led.map_err(|code| refused(code, format!("node {node} cannot be the coordinator")))
+    }
+
+    /// The node that coordinates a group or a transactional id; `None` while no node can.
+    ///
+    /// # Errors
+    /// The internal topic cannot be created.
+    pub fn coordinator(&self, of: Coordinated<'_>) -> Result<Option<i32>, BrokerError> {
+        let leader = self.coordinator_partition(of)?.leadership().leader;
+        Ok(Some(leader).filter(|node| *node != NO_LEADER))
+    }
+
+    fn coordinator_partition(&self, of: Coordinated<'_>) -> Result<Arc<Partition>, BrokerError> {
+        let found = match of {
+            Coordinated::Group(id) => self.state.groups.partition(&self.state, id),
+            Coordinated::Transaction(id) => self.state.transactions.partition(&self.state, id),
+        };
+        let (_, partition) = found.map_err(|code| refused(code, "there is no coordinator".to_owned()))?;
+        Ok(partition)
+    }
+
+    fn check_alive(&self, node: i32) -> Result<(), BrokerError> {
+        match self.state.node(node) {
+            Some(found) if found.is_alive() => Ok(()),
+            _ => Err(self.not_up(node)),
+        }
     }
 
     /// Cuts the end of a partition off, as an unclean election does: records from this offset on are gone, and the next
@@ -298,14 +368,52 @@ impl BrokerCluster {
     pub async fn start_node(&self, node: i32) -> Result<(), BrokerError> {
         let _changing = self.changes.lock().await;
         let found = self.state.node(node).ok_or_else(|| self.not_up(node))?;
-        if found.is_alive() {
-            return Err(BrokerError::Node { node, reason: "it is up" });
+        if self.address(node).is_some() {
+            let reason = if found.is_isolated() { "it is isolated" } else { "it is up" };
+            return Err(BrokerError::Node { node, reason });
         }
         let place = (node - self.config.broker.node_id) as usize;
         let sockets = Sockets::open(&self.config.broker, place, found.ports()).await?;
         self.state.node_up(node);
         self.listen(found, sockets);
         Ok(())
+    }
+
+    /// Isolates a node, as a network does that loses every packet from and to it: its connections stay open and carry nothing,
+    /// new ones get no response, and its partitions get other leaders. [`reconnect_node`](Self::reconnect_node) ends this.
+    ///
+    /// # Errors
+    /// There is no such node, it is not up, or it is isolated already.
+    pub async fn isolate_node(&self, node: i32) -> Result<(), BrokerError> {
+        let _changing = self.changes.lock().await;
+        let found = self.running(node)?;
+        if found.is_isolated() {
+            return Err(BrokerError::Node { node, reason: "it is isolated" });
+        }
+        found.set_isolated(true);
+        self.state.node_down(node);
+        Ok(())
+    }
+
+    /// Connects an isolated node again. Requests that waited on its connections are handled now: it learned meanwhile that
+    /// others lead its partitions.
+    ///
+    /// # Errors
+    /// There is no such node, it is not up, or it is not isolated.
+    pub async fn reconnect_node(&self, node: i32) -> Result<(), BrokerError> {
+        let _changing = self.changes.lock().await;
+        let found = self.running(node)?;
+        if !found.is_isolated() {
+            return Err(BrokerError::Node { node, reason: "it is not isolated" });
+        }
+        self.state.node_up(node);
+        found.set_isolated(false);
+        Ok(())
+    }
+
+    /// What the clock of the cluster shows, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.state.now_ms()
     }
 
     /// The last requests that the nodes received, oldest first. See [`Broker::requests`](crate::Broker::requests).
@@ -351,7 +459,11 @@ impl BrokerCluster {
 
     /// Why nothing can be done with a node that is not up.
     fn not_up(&self, node: i32) -> BrokerError {
-        let reason = if self.state.node(node).is_some() { "it is not up" } else { "there is no such node" };
+        let reason = match self.state.node(node) {
+            Some(found) if found.is_isolated() => "it is isolated",
+            Some(_) => "it is not up",
+            None => "there is no such node",
+        };
         BrokerError::Node { node, reason }
     }
 
@@ -369,7 +481,19 @@ impl BrokerCluster {
     }
 
     fn take(&self, node: i32) -> Result<Up, BrokerError> {
-        self.up().remove(&node).ok_or_else(|| self.not_up(node))
+        let up = self.up().remove(&node).ok_or_else(|| self.not_up(node))?;
+        if let Some(node) = self.state.node(node) {
+            node.set_isolated(false);
+        }
+        Ok(up)
+    }
+
+    /// A node that has a listener.
+    fn running(&self, node: i32) -> Result<Arc<Node>, BrokerError> {
+        match self.state.node(node) {
+            Some(found) if self.address(node).is_some() => Ok(found),
+            _ => Err(self.not_up(node)),
+        }
     }
 
     fn up(&self) -> MutexGuard<'_, BTreeMap<i32, Up>> {

@@ -221,7 +221,7 @@ impl<M: Machine> Coordinator<M> {
     }
 
     /// The partition of the internal topic that holds a key, and its index. Creates the topic when it is missing.
-    fn partition(&self, state: &State, key: &str) -> Result<(i32, Arc<Partition>), ErrorCode> {
+    pub(crate) fn partition(&self, state: &State, key: &str) -> Result<(i32, Arc<Partition>), ErrorCode> {
         let topic = self.topic(state)?;
         let index = partition_of(key, topic.partition_count());
         Ok((index, topic.partition(index).ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE)?))

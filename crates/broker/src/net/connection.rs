@@ -117,7 +117,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn next_request(&mut self) -> Result<Option<IncomingRequest>, Ended> {
         let next = self.machine.poll();
         self.flush().await?;
-        Ok(next?)
+        let next = next?;
+        if next.is_some() {
+            self.node.connected().await;
+        }
+        Ok(next)
     }
 
     /// Does what a fault rule says. False when the client has gone or the broker stops.
@@ -206,6 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(());
         }
         let _held = self.state.unsent.hold(segments.bytes());
+        self.node.connected().await;
         write_all(&mut self.socket, segments, &self.state).await
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use milena_broker::{BrokerCluster, BrokerConfig, ClusterConfig};
+use milena_broker::{BrokerCluster, BrokerConfig, ClusterConfig, Coordinated};
 use milena_messages::join_group::request::JoinGroupRequestProtocol;
 use milena_messages::metadata::response::MetadataResponsePartition;
 use milena_messages::offset_for_leader_epoch::request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::{
-    ErrorCode, HeartbeatRequest, JoinGroupRequest, MetadataRequest, MetadataResponse, OffsetForLeaderEpochRequest,
-    ProduceRequest, ProduceResponse,
+    ErrorCode, FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest, ListGroupsRequest, MetadataRequest,
+    MetadataResponse, OffsetForLeaderEpochRequest, ProduceRequest, ProduceResponse, SyncGroupRequest,
 };
 use milena_records::{Codec, Record, encode};
 
@@ -121,4 +121,85 @@ async fn a_log_that_was_cut_off_diverges_from_what_a_client_read() {
     let end = client.call(&request, 4).topics.remove(0).partitions.remove(0);
     assert_eq!((end.error_code, end.leader_epoch, end.end_offset), (ErrorCode::NONE, 0, 1));
     assert_eq!(produce(&mut client, -1), (ErrorCode::NONE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_isolated_node_is_silent_and_others_lead_until_it_is_connected_again() {
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 2, ..ClusterConfig::default() }).await.unwrap();
+    cluster.create_topic("a", 1, 2).unwrap();
+    let leader = cluster.leader("a", 0).unwrap();
+    let mut before = Client::new(cluster.address(leader).unwrap());
+    assert_eq!(produce(&mut before, -1), (ErrorCode::NONE, 0));
+
+    cluster.isolate_node(leader).await.unwrap();
+    let other = cluster.leader("a", 0).unwrap();
+    assert_ne!(other, leader);
+    let node = cluster.state().nodes.into_iter().find(|node| node.id == leader).unwrap();
+    assert_eq!((node.is_up, node.is_isolated), (false, true));
+    let why = |error: milena_broker::BrokerError| error.to_string();
+    assert_eq!(why(cluster.start_node(leader).await.unwrap_err()), format!("node {leader}: it is isolated"));
+    assert_eq!(why(cluster.move_leader("a", 0, leader).unwrap_err()), format!("node {leader}: it is isolated"));
+    assert_eq!(why(cluster.reconnect_node(other).await.unwrap_err()), format!("node {other}: it is not isolated"));
+    let metadata = MetadataRequest { topics: None, ..Default::default() };
+    // An old connection and a new one: both are open, and nothing comes.
+    let mut during = Client::new(cluster.address(leader).unwrap());
+    let short = Some(Duration::from_millis(100));
+    for client in [&mut before, &mut during] {
+        client.send(&metadata, 12);
+        client.socket.set_read_timeout(short).unwrap();
+        let error = client.socket.peek(&mut [0]).unwrap_err();
+        assert!(matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut), "{error}");
+        client.socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    let mut at_other = Client::new(cluster.address(other).unwrap());
+    assert_eq!(produce(&mut at_other, -1), (ErrorCode::NONE, 1));
+
+    cluster.reconnect_node(leader).await.unwrap();
+    for client in [&mut before, &mut during] {
+        assert_eq!(client.receive::<MetadataRequest>(12).brokers.len(), 2);
+    }
+    assert_eq!(produce(&mut before, -1), (ErrorCode::NOT_LEADER_OR_FOLLOWER, -1));
+    cluster.isolate_node(leader).await.unwrap();
+    cluster.kill_node(leader).await.unwrap();
+    cluster.start_node(leader).await.unwrap();
+    let mut again = Client::new(cluster.address(leader).unwrap());
+    assert_eq!(again.call(&metadata, 12).brokers.len(), 2, "a node that starts again is connected");
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_moves_with_its_members_to_any_node() {
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 5, ..ClusterConfig::default() }).await.unwrap();
+    let group = Coordinated::Group("g");
+    for node in cluster.node_ids() {
+        cluster.move_coordinator(group, node).unwrap();
+        assert_eq!(cluster.coordinator(group).unwrap(), Some(node));
+        let mut client = Client::new(cluster.address(node).unwrap());
+        let request = FindCoordinatorRequest { key: "g".into(), ..Default::default() };
+        assert_eq!(client.call(&request, 3).node_id, node);
+        let list = client.call(&ListGroupsRequest::default(), 4);
+        assert_eq!(list.groups.len(), usize::from(node > 1), "the group that joined at node 1 is at node {node}");
+        let request = JoinGroupRequest {
+            group_id: "g".into(),
+            session_timeout_ms: 10_000,
+            rebalance_timeout_ms: 10_000,
+            protocol_type: "consumer".into(),
+            protocols: vec![JoinGroupRequestProtocol { name: "range".into(), ..Default::default() }],
+            ..Default::default()
+        };
+        if node == 1 {
+            let joined = client.call(&request, 3);
+            let sync = SyncGroupRequest {
+                group_id: "g".into(),
+                generation_id: joined.generation_id,
+                member_id: joined.member_id,
+                ..Default::default()
+            };
+            assert_eq!(client.call(&sync, 3).error_code, ErrorCode::NONE);
+        }
+    }
+    assert!(cluster.move_coordinator(Coordinated::Transaction("t"), 9).is_err());
+    cluster.move_coordinator(Coordinated::Transaction("t"), 4).unwrap();
+    assert_eq!(cluster.coordinator(Coordinated::Transaction("t")).unwrap(), Some(4));
+    cluster.shutdown().await;
 }
