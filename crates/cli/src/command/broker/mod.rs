@@ -1,16 +1,19 @@
 //! `milena broker`: the embedded broker as a process, with topics, records and faults to begin with.
 
+mod control;
 mod seed;
 mod topic;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use milena_broker::{BrokerCluster, BrokerConfig, BrokerError, ClusterConfig, FaultRule};
 use milena_client::Report;
 use serde_json::json;
 
+use self::control::Control;
 use self::seed::Seed;
 use self::topic::NewTopic;
 use crate::failure::{Failure, Result};
@@ -23,9 +26,11 @@ const EXAMPLES: &str = "Examples:
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
   milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
   milena broker --seed orders.jsonl                with records from `milena consume --json`
+  milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
-When everything is in place, one line with host:port of each node goes to stdout.
+When everything is in place, one line with host:port of each node goes to stdout, and after a space
+the URL of the control port.
 All data is in memory and lost when the broker stops.
 `milena apis --bootstrap localhost:9092` lists the APIs and versions that it serves.
 The file docs/broker.md says more, and docs/faults.md has the grammar of --fault.";
@@ -88,6 +93,15 @@ pub(crate) struct Broker {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fault_seed: Option<u64>,
 
+    /// Open a port for HTTP and JSON that changes and shows what the broker does; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    control: Option<String>,
+
+    /// Begin at this time, in milliseconds since 1970, with a clock that only the control port moves
+    #[arg(long, value_name = "MS", requires = "control", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i64).range(0..))]
+    virtual_clock: Option<i64>,
+
     /// Print the addresses as JSON
     #[arg(long)]
     json: bool,
@@ -119,10 +133,21 @@ impl Broker {
             for seed in seeds {
                 seed.fill(&cluster, self.partitions, self.replicas())?;
             }
-            self.announce(&cluster)?;
+            let cluster = Arc::new(cluster);
+            let control = match &self.control {
+                None => None,
+                Some(address) => Some(Control::open(address, cluster.clone(), self.partitions, self.replicas()).await?),
+            };
+            self.announce(&cluster, control.as_ref())?;
             stopped().await.map_err(|error| Failure::failed(format!("cannot wait for signals: {error}")))?;
             self.report_faults(&cluster);
-            cluster.shutdown().await;
+            if let Some(control) = control {
+                control.close().await;
+            }
+            // Nobody else has it, since the control port is closed.
+            if let Some(cluster) = Arc::into_inner(cluster) {
+                cluster.shutdown().await;
+            }
             Ok(())
         })
     }
@@ -145,19 +170,26 @@ impl Broker {
             auto_create_topics: !self.no_auto_create,
             faults: self.fault.clone(),
             fault_seed: self.fault_seed,
+            virtual_clock: self.virtual_clock,
             ..BrokerConfig::default()
         };
         ClusterConfig { nodes: self.nodes.into(), broker, ..ClusterConfig::default() }
     }
 
     /// The line that scripts wait for.
-    fn announce(&self, cluster: &BrokerCluster) -> Result {
+    fn announce(&self, cluster: &BrokerCluster, control: Option<&Control>) -> Result {
+        let control = control.map(Control::url);
         if !self.json {
-            return output::print(&format!("{}\n", cluster.bootstrap()));
+            let control = control.map_or(String::new(), |url| format!(" {url}"));
+            return output::print(&format!("{}{control}\n", cluster.bootstrap()));
         }
         let nodes = cluster.state().nodes.into_iter();
         let nodes: Vec<_> = nodes.map(|node| json!({ "id": node.id, "address": node.endpoint })).collect();
-        output::print(&format!("{}\n", json!({ "bootstrap": cluster.bootstrap(), "nodes": nodes })))
+        let mut ready = json!({ "bootstrap": cluster.bootstrap(), "nodes": nodes });
+        if let Some(control) = control {
+            ready["control"] = control.into();
+        }
+        output::print(&format!("{ready}\n"))
     }
 
     /// Names the rules that never fired: a test with such a rule shows nothing.
