@@ -64,6 +64,9 @@ pub struct BrokerConfig {
     pub group_initial_rebalance_delay_ms: i32,
     /// Most members of a group. Kafka's `group.max.size`. Default: 2,147,483,647, as in Kafka.
     pub group_max_size: usize,
+    /// How often old segments are looked for, by the clock of the cluster. Kafka's `log.retention.check.interval.ms`. Default:
+    /// 5 minutes, as in Kafka.
+    pub retention_check_interval: Duration,
     /// The time at which a virtual clock starts, in milliseconds since 1970; it stands still until
     /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
     /// it; waits of Fetch do not. Default: `None`, the clock of the system.
@@ -185,6 +188,7 @@ impl Default for BrokerConfig {
             group_max_session_timeout_ms: 1_800_000,
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
+            retention_check_interval: Duration::from_secs(300),
             virtual_clock: None,
             faults: Vec::new(),
             fault_seed: None,

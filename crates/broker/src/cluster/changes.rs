@@ -67,7 +67,9 @@ impl State {
             }
         };
         if !validate_only {
-            let partition = |replicas| Arc::new(Partition::new(Leadership::new(replicas, |node| self.is_up(node))));
+            let config = topic.config();
+            let leadership = |replicas| Leadership::new(replicas, |node| self.is_up(node));
+            let partition = |replicas| Arc::new(Partition::new(leadership(replicas), config.clone()));
             topics.grow(&topic, replicas.into_iter().map(partition).collect());
         }
         Ok(())

@@ -10,6 +10,7 @@ pub(crate) mod stored_config;
 pub(crate) mod topic_config;
 pub(crate) mod topic_name;
 pub(crate) mod topics;
+pub(crate) mod upkeep;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -25,6 +26,7 @@ use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
 use crate::cluster::topic_config::TopicConfig;
 use crate::cluster::topics::Topics;
 pub(crate) use crate::cluster::topics::{Topic, TopicRef};
+use crate::cluster::upkeep::Upkeep;
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
 use crate::fault::BrokerFaults;
@@ -80,6 +82,7 @@ pub(crate) struct State {
     quotas: Mutex<Quotas>,
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
+    pub(crate) upkeep: Upkeep,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -88,6 +91,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: BrokerFaults) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
+        let upkeep = Upkeep::new(clock.now_ms(), config.retention_check_interval);
         Self {
             received: Received::new(config.requests_kept, config.request_bytes_kept),
             unsent: Unsent::default(),
@@ -105,6 +109,7 @@ impl State {
             quotas: Mutex::default(),
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
             transactions: Arc::new(Coordinator::new("__transaction_state")),
+            upkeep,
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }
@@ -323,10 +328,12 @@ impl State {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         topics.check(name, replicas.len(), self.config.max_partitions)?;
         let replicas = if validate_only { Vec::new() } else { replicas };
-        let partition = |replicas| Arc::new(Partition::new(Leadership::new(replicas, |node| self.is_up(node))));
+        let config = Arc::new(config);
+        let partition =
+            |replicas| Arc::new(Partition::new(Leadership::new(replicas, |node| self.is_up(node)), config.clone()));
         let partitions = replicas.into_iter().map(partition).collect();
         // A copy: the name that came in is a part of its request, which should not be kept for it.
-        let topic = Arc::new(Topic::new(name.to_owned().into(), random_uuid(), config, partitions));
+        let topic = Arc::new(Topic::new(name.to_owned().into(), random_uuid(), config.clone(), partitions));
         if !validate_only {
             topics.insert(topic.clone());
         }

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::node::Node;
+use crate::cluster::upkeep::keep_up;
 use crate::cluster::{State, TopicRef};
 use crate::config::ClusterConfig;
 use crate::cost::Cost;
@@ -90,6 +91,9 @@ impl BrokerCluster {
         let faults = BrokerFaults::new(&config.broker.faults, config.broker.fault_seed)?;
         let state = Arc::new(State::new(config.broker.clone(), clock, faults));
         let nodes = config.nodes;
+        if matches!(state.clock, Clock::System) {
+            tokio::spawn(keep_up(Arc::downgrade(&state)));
+        }
         let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
         for _ in 0..nodes {
             cluster.add_node().await?;
@@ -289,12 +293,32 @@ impl BrokerCluster {
     pub fn truncate(&self, topic: &str, partition: i32, offset: i64) -> Result<(), BrokerError> {
         let found = self.state.topic(TopicRef::Name(topic)).and_then(|topic| topic.partition(partition));
         let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no {topic}-{partition}"));
-        found.ok_or_else(unknown)?.truncate(offset);
+        found.ok_or_else(unknown)?.truncate(offset, self.state.now_ms());
+        Ok(())
+    }
+
+    /// Deletes the segments that the settings of their topics do not keep, as Kafka does every few minutes: those before the
+    /// first offset in any topic, and where `cleanup.policy` has `delete`, the oldest ones above `retention.bytes` and those
+    /// whose records are all older than `retention.ms`. The first offset of the partition moves with them. Gives how many
+    /// segments were deleted.
+    pub fn apply_retention(&self) -> usize {
+        self.state.apply_retention()
+    }
+
+    /// Begins a new segment in each partition of a topic, whatever `segment.bytes` and `segment.ms` say, so that the records
+    /// so far can be deleted or compacted: compaction leaves the segment alone that is written to.
+    ///
+    /// # Errors
+    /// There is no such topic.
+    pub fn roll_segments(&self, topic: &str) -> Result<(), BrokerError> {
+        let found = self.state.topic(TopicRef::Name(topic));
+        let unknown = || refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("there is no topic {topic}"));
+        found.ok_or_else(unknown)?.partitions().iter().for_each(|partition| _ = partition.roll());
         Ok(())
     }
 
     /// Moves a [virtual clock](BrokerConfig::virtual_clock) forward. What is due meanwhile has happened when this returns:
-    /// sessions end, rebalances go on, transactions are aborted.
+    /// sessions end, rebalances go on, transactions are aborted, old segments are deleted.
     ///
     /// # Errors
     /// The cluster runs by the clock of the system.
@@ -307,11 +331,13 @@ impl BrokerCluster {
         let until = self.state.now_ms().saturating_add(by_ms);
         let (groups, transactions) = (&self.state.groups, &self.state.transactions);
         loop {
-            let next = [groups.next_deadline(), transactions.next_deadline()].into_iter().flatten().min();
+            let next = [groups.next_deadline(), transactions.next_deadline(), self.state.upkeep_deadline()];
+            let next = next.into_iter().flatten().min();
             let next = next.filter(|time| *time <= until);
             clock.set(next.unwrap_or(until));
             groups.tick_due(&self.state);
             transactions.tick_due(&self.state);
+            self.state.upkeep_due();
             if next.is_none() {
                 return Ok(());
             }

@@ -20,8 +20,8 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
-    pub(crate) fn new(name: ByteString, id: Uuid, config: TopicConfig, partitions: Vec<Arc<Partition>>) -> Self {
-        Self { name, id, config: RwLock::new(Arc::new(config)), partitions: RwLock::new(partitions) }
+    pub(crate) fn new(name: ByteString, id: Uuid, config: Arc<TopicConfig>, partitions: Vec<Arc<Partition>>) -> Self {
+        Self { name, id, config: RwLock::new(config), partitions: RwLock::new(partitions) }
     }
 
     /// Whether the topic is one that coordinators write.
@@ -46,6 +46,7 @@ impl Topic {
         let changed = change(&config)?;
         if !validate_only {
             *config = Arc::new(changed);
+            self.read().iter().for_each(|partition| partition.configure(config.clone()));
         }
         Ok(())
     }
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     fn topic(name: &str, id: u8, partitions: usize) -> Arc<Topic> {
-        let config = TopicConfig::new([], 1).unwrap();
+        let config = Arc::new(TopicConfig::new([], 1).unwrap());
         let partitions = (0..partitions).map(|_| Arc::default()).collect();
         Arc::new(Topic::new(name.into(), Uuid::from_bytes([id; 16]), config, partitions))
     }

@@ -430,7 +430,10 @@ fn load<'a, M: Machine>(
     }
     if guard.as_ref().is_none_or(|loaded| (loaded.node, loaded.epoch) != (node, leadership.epoch)) {
         let mut machine = M::new(state);
-        let batches: Vec<LogBatch> = partition.with_log(|log| log.batches().cloned().collect());
+        let batches: Vec<LogBatch> = partition.with_log(|log| {
+            let start = log.start_offset();
+            log.batches().filter(|batch| batch.last_offset >= start).collect()
+        });
         batches.iter().for_each(|batch| replay(&mut machine, batch));
         machine.loaded(state.now_ms());
         *guard = Some(Loaded { node, epoch: leadership.epoch, machine, next_ticket: 0, waiting: HashMap::new() });

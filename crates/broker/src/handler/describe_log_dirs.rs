@@ -8,6 +8,7 @@ use milena_messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 use super::Context;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
+use crate::storage::log::Log;
 
 /// The folder that a node claims to keep its logs in; they are in memory.
 pub(super) fn log_dir(node: i32) -> String {
@@ -50,8 +51,7 @@ pub(super) fn handle(context: &Context, request: DescribeLogDirsRequest, cost: &
 fn describe(topic: &Topic, node: i32, indexes: impl IntoIterator<Item = i32>) -> DescribeLogDirsTopic {
     let here = indexes.into_iter().filter(|index| topic.has_replica(*index, node));
     let partition = |partition_index| {
-        let partition_size =
-            topic.partition(partition_index)?.with_log(|log| log.bytes_from(log.start_offset()).unwrap_or(0)) as i64;
+        let partition_size = topic.partition(partition_index)?.with_log(Log::size_in_bytes) as i64;
         Some(DescribeLogDirsPartition { partition_index, partition_size, ..Default::default() })
     };
     DescribeLogDirsTopic {

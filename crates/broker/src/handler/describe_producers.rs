@@ -20,17 +20,17 @@ pub(super) fn handle(
                 found.with(|partition| {
                     partition.leadership.check_leader(context.node.id)?;
                     let mut active = Vec::new();
-                    for (producer_id, epoch, last_sequence) in partition.producers.all() {
+                    for (producer_id, producer) in partition.producers.all() {
                         // A partition that is listed often could ask for gigabytes.
                         if !cost.entries(1) {
                             return Err(ErrorCode::INVALID_REQUEST);
                         }
                         active.push(ProducerState {
                             producer_id,
-                            producer_epoch: epoch.into(),
-                            last_sequence,
-                            last_timestamp: -1,
-                            coordinator_epoch: -1,
+                            producer_epoch: producer.epoch.into(),
+                            last_sequence: producer.last_sequence(),
+                            last_timestamp: producer.last_timestamp,
+                            coordinator_epoch: producer.coordinator_epoch,
                             current_txn_start_offset: partition.transactions.open_since(producer_id).unwrap_or(-1),
                             ..Default::default()
                         });

@@ -13,7 +13,7 @@ use super::{Context, Outcome};
 use crate::cluster::{State, TopicRef};
 use crate::cost::Cost;
 use crate::storage::legacy::down_convert;
-use crate::storage::log::{LogBatch, OutOfRange, concat};
+use crate::storage::log::{LogBatch, OutOfRange, Run};
 use crate::storage::partition::{Inner, Partition, Waiter};
 use crate::storage::transactions::Aborted;
 
@@ -302,12 +302,12 @@ fn read_partition(
         };
         if let Some(end) = diverging(partition, wanted)? {
             data.diverging_epoch = end;
-            return Ok((Vec::new(), data));
+            return Ok((Run::default(), data));
         }
-        let mut batches = log.read(wanted.fetch_offset, limit, whole_first).map_err(out_of_range)?;
+        let until = if committed { stable } else { i64::MAX };
+        let batches = log.read(wanted.fetch_offset, until, limit, whole_first).map_err(out_of_range)?;
         if committed {
-            batches.retain(|batch| batch.last_offset < stable);
-            let end = batches.last().map_or(wanted.fetch_offset, |batch| batch.last_offset + 1);
+            let end = batches.end_offset.unwrap_or(wanted.fetch_offset);
             let aborted = partition.transactions.aborted_between(wanted.fetch_offset, end);
             data.aborted_transactions = Some(aborted.into_iter().map(aborted_transaction).collect());
         }
@@ -317,6 +317,7 @@ fn read_partition(
         joined(&batches, room.version, cost)?
     } else {
         let magic = i8::from(room.version >= 2);
+        let batches: Vec<LogBatch> = batches.batches().collect();
         down_convert(&batches, wanted.fetch_offset, magic, limit, cost).map_err(|refusal| refusal.code)?
     };
     if records.len() > limit && !room.whole_first {
@@ -331,17 +332,15 @@ fn aborted_transaction(aborted: Aborted) -> AbortedTransaction {
     AbortedTransaction { producer_id: aborted.producer_id, first_offset: aborted.first_offset, ..Default::default() }
 }
 
-fn joined(batches: &[LogBatch], version: i16, cost: &mut Cost) -> Result<Bytes, ErrorCode> {
-    if version < 10 && batches.iter().any(is_zstd) {
+fn joined(batches: &Run, version: i16, cost: &mut Cost) -> Result<Bytes, ErrorCode> {
+    if version < 10 && batches.batches().any(is_zstd) {
         return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
     }
-    // A single batch is not copied.
-    let copied = if batches.len() > 1 { batches.iter().map(|batch| batch.bytes.len()).sum() } else { 0 };
-    Ok(if cost.copy(copied) { concat(batches) } else { Bytes::new() })
+    Ok(if cost.copy(batches.to_copy()) { batches.bytes() } else { Bytes::new() })
 }
 
-fn is_zstd(stored: &LogBatch) -> bool {
-    let batch = Batch::parse(stored.bytes.clone(), ReadOptions::default());
+fn is_zstd(stored: LogBatch) -> bool {
+    let batch = Batch::parse(stored.bytes, ReadOptions::default());
     batch.and_then(|batch| batch.codec()).is_ok_and(|codec| codec == Codec::Zstd)
 }
 

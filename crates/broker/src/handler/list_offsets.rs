@@ -11,6 +11,7 @@ use crate::cost::Cost;
 use crate::storage::legacy::refusal;
 use crate::storage::log::{Log, LogBatch};
 use crate::storage::partition::Partition;
+use crate::storage::segment::Segment;
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
@@ -91,7 +92,8 @@ fn look_up(
     })?;
     let timestamp = wanted.timestamp;
     if version == 0 {
-        let old_style_offsets = partition.with_log(|log| old_style(log, timestamp, wanted.max_num_offsets));
+        let now_ms = context.state.now_ms();
+        let old_style_offsets = partition.with_log(|log| old_style(log, timestamp, wanted.max_num_offsets, now_ms));
         return Ok(ListOffsetsPartitionResponse { old_style_offsets, ..Default::default() });
     }
     let timestamp_is_end = timestamp == LATEST;
@@ -101,41 +103,58 @@ fn look_up(
         // Nothing is ever moved to another tier.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => return Ok(ListOffsetsPartitionResponse::default()),
         GREATEST_TIMESTAMP => match partition.with_log(Log::at_greatest_time) {
-            Some(batch) => first_record_at(&batch, batch.max_timestamp, cost)?,
+            Some(batch) => first_record_at(&batch, batch.max_timestamp, 0, cost)?.unwrap_or((-1, -1)),
             None => return Ok(ListOffsetsPartitionResponse::default()),
         },
-        time => match partition.with_log(|log| log.at_time(time)) {
-            Some(batch) => first_record_at(&batch, time, cost)?,
-            None => return Ok(ListOffsetsPartitionResponse::default()),
-        },
+        time => {
+            let mut from = start;
+            loop {
+                let Some(batch) = partition.with_log(|log| log.at_time(time, from)) else {
+                    return Ok(ListOffsetsPartitionResponse::default());
+                };
+                // In the batch that holds the first offset only records before it may have such a time.
+                if let Some(found) = first_record_at(&batch, time, start, cost)? {
+                    break found;
+                }
+                from = batch.last_offset + 1;
+            }
+        }
     };
     let epoch = || partition.with_log(|log| if timestamp_is_end { log.latest_epoch() } else { log.epoch_at(offset) });
     let leader_epoch = if version >= 4 { epoch().unwrap_or(-1) } else { -1 };
     Ok(ListOffsetsPartitionResponse { timestamp, offset, leader_epoch, ..Default::default() })
 }
 
-/// Timestamp and offset of the first record of a batch that is not before the time.
-fn first_record_at(stored: &LogBatch, time: i64, cost: &mut Cost) -> Result<(i64, i64), ErrorCode> {
+/// Timestamp and offset of the first record of a batch that is not before the time and the offset.
+fn first_record_at(stored: &LogBatch, time: i64, start: i64, cost: &mut Cost) -> Result<Option<(i64, i64)>, ErrorCode> {
     let batch = cost.open(&stored.bytes, false).map_err(|error| refusal(&error).code)?;
     for record in batch.records() {
         let record = record.map_err(|error| refusal(&error).code)?;
-        if record.timestamp >= time {
-            return Ok((record.timestamp, record.offset));
+        if record.timestamp >= time && record.offset >= start {
+            return Ok(Some((record.timestamp, record.offset)));
         }
     }
-    Ok((-1, -1))
+    Ok(None)
 }
 
 /// What version 0 lists: where the segments of the log begin that are not younger than the time, and its end, newest
-/// first. The whole log is one segment here.
-fn old_style(log: &Log, timestamp: i64, max: i32) -> Vec<i64> {
-    let (start, end) = (log.start_offset(), log.end_offset());
-    let mut offsets = match timestamp {
-        LATEST if end > start => vec![end, start],
-        LATEST => vec![end],
-        EARLIEST => vec![start],
-        time if end > start && time >= log.appended_at() => vec![end, start],
-        _ => Vec::new(),
+/// first.
+fn old_style(log: &Log, timestamp: i64, max: i32, now_ms: i64) -> Vec<i64> {
+    let segments = || log.segments().map(|segment| (segment.base_offset().max(log.start_offset()), segment));
+    let has_end = log.segments().next_back().is_some_and(|active| active.size() > 0);
+    let end = has_end.then(|| log.end_offset());
+    let bases = |wanted: &dyn Fn(&Segment) -> bool| -> Vec<i64> {
+        segments().filter(|(_, segment)| wanted(segment)).map(|(base, _)| base).rev().collect()
+    };
+    let mut offsets: Vec<i64> = match timestamp {
+        EARLIEST => segments().map(|(base, _)| base).take(1).collect(),
+        LATEST => end.into_iter().chain(bases(&|_| true)).collect(),
+        time => {
+            let last = segments().filter(|(_, segment)| segment.modified_ms() <= time).map(|(base, _)| base).last();
+            let end = end.filter(|_| time >= now_ms);
+            let last = end.or(last).unwrap_or(-1);
+            end.into_iter().chain(bases(&|segment| segment.base_offset() <= last)).collect()
+        }
     };
     offsets.truncate(usize::try_from(max).unwrap_or(0));
     offsets

@@ -1,6 +1,6 @@
 //! What a producer sent, checked as Kafka checks it before it goes into a log.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use milena_messages::ErrorCode;
 use milena_records::{Batch, BatchMut, Batches, Codec, ErrorKind, ReadOptions, TimestampType};
 
@@ -14,14 +14,30 @@ use crate::storage::producer_state::Sequence;
 /// A batch that only lacks its offset.
 #[derive(Debug)]
 pub(crate) struct IncomingBatch {
-    pub(crate) bytes: BytesMut,
-    pub(crate) last_offset_delta: i32,
+    /// As the producer sent it.
+    pub(crate) bytes: Bytes,
+    /// What the header will say of timestamps.
+    pub(crate) timestamps: TimestampType,
     pub(crate) max_timestamp: i64,
     /// -1 when the timestamps are the producer's.
     pub(crate) log_append_time_ms: i64,
     pub(crate) kind: BatchKind,
     /// `None` when the producer is not idempotent.
     pub(crate) sequence: Option<Sequence>,
+}
+
+impl IncomingBatch {
+    /// Sets in these bytes, a copy of the batch, what the header lacks.
+    ///
+    /// # Errors
+    /// They are no batch, which was checked before.
+    pub(crate) fn finish(&self, bytes: &mut [u8], base_offset: i64, leader_epoch: i32) -> Result<(), Refusal> {
+        let mut header = BatchMut::new(bytes).map_err(|error| corrupt(&error))?;
+        header.set_base_offset(base_offset);
+        header.set_partition_leader_epoch(leader_epoch);
+        // Some producers get the greatest timestamp wrong, and searching by time relies on it.
+        header.set_timestamps(self.timestamps, self.max_timestamp).map_err(|error| corrupt(&error))
+    }
 }
 
 /// Why records are not appended.
@@ -112,15 +128,11 @@ fn check_batch(
 ) -> Result<IncomingBatch, Rejected> {
     check_header(batch, version, config)?;
     let greatest = check_records(batch, config, now_ms, cost)?;
-    let (kind, max_timestamp) = if config.log_append_time {
+    let (timestamps, max_timestamp) = if config.log_append_time {
         (TimestampType::LogAppendTime, now_ms)
     } else {
         (TimestampType::CreateTime, greatest)
     };
-    let mut bytes = BytesMut::from(&batch.bytes()[..]);
-    let mut header = BatchMut::new(&mut bytes).map_err(|error| corrupt(&error))?;
-    // Some producers get the greatest timestamp wrong, and searching by time relies on it.
-    header.set_timestamps(kind, max_timestamp).map_err(|error| corrupt(&error))?;
     let sequence = (batch.producer_id() >= 0).then(|| Sequence {
         producer_id: batch.producer_id(),
         epoch: batch.producer_epoch(),
@@ -128,8 +140,8 @@ fn check_batch(
         last: batch.last_sequence(),
     });
     Ok(IncomingBatch {
-        bytes,
-        last_offset_delta: batch.last_offset_delta(),
+        bytes: batch.bytes().clone(),
+        timestamps,
         max_timestamp,
         log_append_time_ms: if config.log_append_time { now_ms } else { -1 },
         kind: if batch.is_transactional() { BatchKind::Transactional } else { BatchKind::Plain },
@@ -258,7 +270,9 @@ mod tests {
             let sent = encode(&records(), codec).unwrap();
             let batches = check(Some(sent.clone()), 7, &config(&[]), NOW).unwrap();
             assert_eq!(batches.len(), 1);
-            assert_eq!(batches[0].bytes, sent);
+            let mut stored = batches[0].bytes.to_vec();
+            batches[0].finish(&mut stored, 0, -1).unwrap();
+            assert_eq!(stored, sent);
             assert_eq!((batches[0].max_timestamp, batches[0].log_append_time_ms), (NOW + 5, -1));
         }
     }
@@ -318,7 +332,10 @@ mod tests {
         let config = config(&[("message.timestamp.type", "LogAppendTime")]);
         let batches = check(Some(sent), 8, &config, NOW + 77).unwrap();
         assert_eq!(batches[0].log_append_time_ms, NOW + 77);
-        let batch = Batch::parse(batches[0].bytes.clone().freeze(), ReadOptions::default()).unwrap();
+        let mut stored = batches[0].bytes.to_vec();
+        batches[0].finish(&mut stored, 0, 0).unwrap();
+        let batch = Batch::parse(stored.into(), ReadOptions::default()).unwrap();
+        batch.check_crc().unwrap();
         assert!(batch.records().all(|record| record.unwrap().timestamp == NOW + 77));
     }
 

@@ -122,7 +122,7 @@ mod tests {
             Record { timestamp: 1_700_000_000_001, ..Record::default() },
         ];
         let bytes = encode(&records, codec).unwrap();
-        LogBatch::plain(0, 1, 1_700_000_000_001, bytes)
+        LogBatch::of(bytes)
     }
 
     fn down_convert(batches: &[LogBatch], offset: i64, magic: i8) -> Result<Bytes, Refusal> {
@@ -161,7 +161,7 @@ mod tests {
         let messages = down_convert(&[stored(Codec::None)], 0, 1).unwrap();
         let entries: Vec<Batch> = Batches::new(messages.clone()).map(Result::unwrap).collect();
         let bytes = up_convert(&entries, &mut Cost::full(0)).unwrap().unwrap();
-        let batch = LogBatch::plain(0, 1, 0, bytes);
+        let batch = LogBatch::of(bytes);
         assert_eq!(down_convert(&[batch], 0, 1).unwrap(), messages);
         assert_eq!(up_convert(&[], &mut Cost::full(0)).unwrap(), None);
     }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_bomb_in_the_log_is_decompressed_within_the_budget() {
         let bytes = encode(&[Record::from_value(vec![0; 900_000])], Codec::Gzip).unwrap();
-        let bomb = LogBatch::plain(0, 0, 0, bytes);
+        let bomb = LogBatch::of(bytes);
         let mut cost = Cost::quick();
         // The second one does not fit, and waits for the next request.
         let set = super::down_convert(&[bomb.clone(), bomb.clone()], 0, 1, usize::MAX, &mut cost).unwrap();

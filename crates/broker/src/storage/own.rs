@@ -1,7 +1,6 @@
 //! Batches that the broker writes by itself: records of coordinators, and markers that end transactions.
 
-use bytes::BytesMut;
-use milena_records::{AsRecord, Batch, BatchBuilder, Error, ReadOptions};
+use milena_records::{AsRecord, Batch, BatchBuilder, Error, ReadOptions, TimestampType};
 
 use crate::storage::incoming::IncomingBatch;
 use crate::storage::log::BatchKind;
@@ -41,11 +40,11 @@ fn finish(builder: BatchBuilder, kind: BatchKind, sequence: Option<Sequence>) ->
     let bytes = builder.build()?;
     let batch = Batch::parse(bytes.clone(), ReadOptions::default())?;
     Ok(IncomingBatch {
-        last_offset_delta: batch.last_offset_delta(),
         max_timestamp: batch.max_timestamp(),
+        timestamps: TimestampType::CreateTime,
         log_append_time_ms: -1,
         kind,
         sequence,
-        bytes: BytesMut::from(&bytes[..]),
+        bytes,
     })
 }

@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use milena_messages::ErrorCode;
-use milena_records::{Batch, BatchMut, Control, ReadOptions, Record};
+use milena_records::{Batch, Control, ReadOptions, Record};
 use tokio::sync::Notify;
 
+use crate::cluster::topic_config::TopicConfig;
 use crate::refusal::Refusal;
 use crate::storage::incoming::IncomingBatch;
 use crate::storage::leadership::Leadership;
@@ -27,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) log: Log,
     pub(crate) producers: Producers,
     pub(crate) transactions: Transactions,
+    /// The settings of the topic.
+    config: Arc<TopicConfig>,
 }
 
 impl Inner {
@@ -47,22 +50,57 @@ impl Inner {
     /// Where consumers stop that read committed records only.
     pub(crate) fn last_stable_offset(&self) -> i64 {
         let end = self.log.high_watermark();
-        self.transactions.first_open().map_or(end, |first| first.min(end))
+        self.transactions.first_open().map_or(end, |first| first.max(self.log.start_offset()).min(end))
+    }
+
+    /// Appends a batch that is no marker, and notes what it says of its producer.
+    fn put_data(&mut self, batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
+        let appended = self.put(&batch, now_ms)?;
+        if let Some(sequence) = batch.sequence {
+            self.producers.appended(sequence, appended, self.log.end_offset() - 1, batch.max_timestamp);
+            if batch.kind == BatchKind::Transactional {
+                self.transactions.wrote(sequence.producer_id, appended.base_offset);
+            }
+        }
+        Ok(appended)
+    }
+
+    /// Notes what a batch says of its producer that was in the log before.
+    fn learn(&mut self, batch: &LogBatch) {
+        let Some(sequence) = batch.sequence else { return };
+        let id = sequence.producer_id;
+        match batch.kind {
+            BatchKind::Control => {
+                // A marker whose record compaction removed says nothing but the epoch.
+                let (committed, coordinator_epoch) = marker(batch).unwrap_or((true, -1));
+                self.transactions.ended(id, batch.base_offset, committed);
+                self.producers.ended(id, sequence.epoch, coordinator_epoch, batch.max_timestamp);
+                return;
+            }
+            BatchKind::Transactional => self.transactions.wrote(id, batch.base_offset),
+            BatchKind::Plain => {}
+        }
+        let appended = Appended { base_offset: batch.base_offset, log_append_time_ms: -1 };
+        self.producers.appended(sequence, appended, batch.last_offset, batch.max_timestamp);
     }
 
     /// Gives a batch its offset and epoch and puts it at the end of the log.
-    fn put(&mut self, batch: IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
-        let IncomingBatch { mut bytes, last_offset_delta, max_timestamp, log_append_time_ms, kind, sequence } = batch;
+    fn put(&mut self, batch: &IncomingBatch, now_ms: i64) -> Result<Appended, Refusal> {
         let (base_offset, leader_epoch) = (self.log.end_offset(), self.leadership.epoch);
-        let mut header =
-            BatchMut::new(&mut bytes).map_err(|error| Refusal::new(ErrorCode::CORRUPT_MESSAGE, error.to_string()))?;
-        header.set_base_offset(base_offset);
-        header.set_partition_leader_epoch(leader_epoch);
-        let last_offset = base_offset + i64::from(last_offset_delta);
-        let bytes = bytes.freeze();
-        let stored = LogBatch { base_offset, last_offset, max_timestamp, leader_epoch, kind, sequence, bytes };
-        self.log.append(stored, now_ms);
-        Ok(Appended { base_offset, log_append_time_ms })
+        let roll_at = self.config.roll_at();
+        if batch.bytes.len() as u64 > roll_at.bytes {
+            let message = format!(
+                "Message batch size is {} bytes in append to partition which exceeds the maximum configured segment size \
+                 of {} bytes.",
+                batch.bytes.len(),
+                roll_at.bytes
+            );
+            return Err(Refusal::new(ErrorCode::RECORD_LIST_TOO_LARGE, message));
+        }
+        let facts = (leader_epoch, batch.max_timestamp);
+        let finish = |bytes: &mut [u8]| batch.finish(bytes, base_offset, leader_epoch);
+        self.log.append(&batch.bytes, facts, now_ms, roll_at, finish)?;
+        Ok(Appended { base_offset, log_append_time_ms: batch.log_append_time_ms })
     }
 }
 
@@ -108,11 +146,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Partition {
     /// A partition without records.
-    pub(crate) fn new(leadership: Leadership) -> Self {
+    pub(crate) fn new(leadership: Leadership, config: Arc<TopicConfig>) -> Self {
         let mut log = Log::default();
         log.begin_epoch(leadership.epoch);
         let (producers, transactions) = (Producers::default(), Transactions::default());
-        Self { inner: Mutex::new(Inner { leadership, log, producers, transactions }), watches: Mutex::default() }
+        Self {
+            inner: Mutex::new(Inner { leadership, log, producers, transactions, config }),
+            watches: Mutex::default(),
+        }
     }
 
     /// Appends a batch of a producer, or finds where it went when it came before.
@@ -127,15 +168,7 @@ impl Partition {
             if let Some(before) = before.flatten() {
                 return Ok(before);
             }
-            let (kind, sequence) = (batch.kind, batch.sequence);
-            let appended = inner.put(batch, now_ms)?;
-            if let Some(sequence) = sequence {
-                inner.producers.appended(sequence, appended);
-                if kind == BatchKind::Transactional {
-                    inner.transactions.wrote(sequence.producer_id, appended.base_offset);
-                }
-            }
-            appended
+            inner.put_data(batch, now_ms)?
         };
         self.wake();
         Ok(appended)
@@ -149,12 +182,7 @@ impl Partition {
         let appended = {
             let inner = &mut *lock(&self.inner);
             inner.leadership.check_leader(node).map_err(not_leader)?;
-            let (kind, producer_id) = (batch.kind, batch.sequence.map(|sequence| sequence.producer_id));
-            let appended = inner.put(batch, now_ms)?;
-            if let (BatchKind::Transactional, Some(producer_id)) = (kind, producer_id) {
-                inner.transactions.wrote(producer_id, appended.base_offset);
-            }
-            appended
+            inner.put_data(batch, now_ms)?
         };
         self.wake();
         Ok(appended)
@@ -180,9 +208,9 @@ impl Partition {
         let appended = {
             let inner = &mut *lock(&self.inner);
             inner.leadership.check_leader(node).map_err(not_leader)?;
-            let appended = inner.put(batch, now_ms)?;
+            let appended = inner.put(&batch, now_ms)?;
             inner.transactions.ended(producer_id, appended.base_offset, committed);
-            inner.producers.ended(producer_id, epoch);
+            inner.producers.ended(producer_id, epoch, coordinator_epoch, now_ms);
             appended
         };
         self.wake();
@@ -191,29 +219,16 @@ impl Partition {
 
     /// Removes what is at or after the offset. The leader goes on at the next epoch, and knows of producers and
     /// transactions what the rest of the log says.
-    pub(crate) fn truncate(&self, offset: i64) {
+    pub(crate) fn truncate(&self, offset: i64, now_ms: i64) {
         {
             let inner = &mut *lock(&self.inner);
-            inner.log.truncate_to(offset);
+            inner.log.truncate_to(offset, now_ms);
             inner.leadership.epoch += 1;
             inner.log.begin_epoch(inner.leadership.epoch);
             inner.producers = Producers::default();
             inner.transactions = Transactions::default();
-            for batch in inner.log.batches() {
-                let Some(sequence) = batch.sequence else { continue };
-                let id = sequence.producer_id;
-                match batch.kind {
-                    BatchKind::Control => {
-                        inner.transactions.ended(id, batch.base_offset, commits(batch));
-                        inner.producers.ended(id, sequence.epoch);
-                        continue;
-                    }
-                    BatchKind::Transactional => inner.transactions.wrote(id, batch.base_offset),
-                    BatchKind::Plain => {}
-                }
-                let appended = Appended { base_offset: batch.base_offset, log_append_time_ms: -1 };
-                inner.producers.appended(sequence, appended);
-            }
+            let batches: Vec<LogBatch> = inner.log.batches().collect();
+            batches.iter().for_each(|batch| inner.learn(batch));
         }
         self.wake();
     }
@@ -229,6 +244,43 @@ impl Partition {
         };
         self.wake();
         start
+    }
+
+    /// The settings of the topic changed.
+    pub(crate) fn configure(&self, config: Arc<TopicConfig>) {
+        lock(&self.inner).config = config;
+    }
+
+    /// Removes the segments that the settings of the topic do not keep. Gives how many went.
+    pub(crate) fn apply_retention(&self, now_ms: i64) -> usize {
+        let removed = {
+            let inner = &mut *lock(&self.inner);
+            let removed = inner.log.apply_retention(inner.config.keep(), now_ms);
+            inner.transactions.deleted_before(inner.log.start_offset());
+            removed
+        };
+        if removed > 0 {
+            self.wake();
+        }
+        removed
+    }
+
+    /// When retention will remove a segment, as things are; in the past when one can go now.
+    pub(crate) fn expires_at(&self) -> Option<i64> {
+        let inner = lock(&self.inner);
+        inner.log.expires_at(inner.config.keep())
+    }
+
+    /// Forgets idempotent producers that wrote nothing for this long, unless their transaction is open.
+    pub(crate) fn expire_producers(&self, now_ms: i64, after_ms: i64) {
+        let inner = &mut *lock(&self.inner);
+        let transactions = &inner.transactions;
+        inner.producers.expire(now_ms, after_ms, |id| transactions.open_since(id).is_some());
+    }
+
+    /// Begins a new segment, unless the active one is empty.
+    pub(crate) fn roll(&self) -> bool {
+        lock(&self.inner).log.roll()
     }
 
     /// Looks at the log.
@@ -285,12 +337,15 @@ impl Partition {
     }
 }
 
-/// Whether a control batch commits.
-fn commits(batch: &LogBatch) -> bool {
-    let parsed = Batch::parse(batch.bytes.clone(), ReadOptions::default());
-    parsed.is_ok_and(|batch| {
-        batch.records().flatten().any(|record| matches!(Control::parse(&record), Ok(Control::Commit { .. })))
-    })
+/// What a marker says: whether it commits, and the epoch of the coordinator that wrote it.
+fn marker(batch: &LogBatch) -> Option<(bool, i32)> {
+    let batch = Batch::parse(batch.bytes.clone(), ReadOptions::default()).ok()?;
+    let record = batch.records().next()?.ok()?;
+    match Control::parse(&record) {
+        Ok(Control::Commit { coordinator_epoch }) => Some((true, coordinator_epoch)),
+        Ok(Control::Abort { coordinator_epoch }) => Some((false, coordinator_epoch)),
+        _ => None,
+    }
 }
 
 fn not_leader(code: ErrorCode) -> Refusal {
@@ -301,7 +356,8 @@ fn not_leader(code: ErrorCode) -> Refusal {
 impl Default for Partition {
     /// Node 1 leads and is the only replica.
     fn default() -> Self {
-        Self::new(Leadership::new(vec![1], |_| true))
+        let config = TopicConfig::new([], i32::MAX).unwrap();
+        Self::new(Leadership::new(vec![1], |_| true), Arc::new(config))
     }
 }
 

@@ -26,11 +26,51 @@ pub(crate) struct Appended {
     pub(crate) log_append_time_ms: i64,
 }
 
-#[derive(Debug)]
-struct Producer {
-    epoch: i16,
+/// A batch that may come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) first: i32,
+    pub(crate) last: i32,
+    pub(crate) appended: Appended,
+    pub(crate) last_offset: i64,
+    pub(crate) timestamp: i64,
+}
+
+/// What is known of a producer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Producer {
+    pub(crate) epoch: i16,
+    /// Of the transaction coordinator that wrote the last marker; -1 for none.
+    pub(crate) coordinator_epoch: i32,
+    /// The greatest timestamp of its last batch or marker.
+    pub(crate) last_timestamp: i64,
     /// Oldest first.
-    batches: VecDeque<(i32, i32, Appended)>,
+    pub(crate) batches: VecDeque<Remembered>,
+}
+
+impl Producer {
+    pub(crate) fn new(epoch: i16) -> Self {
+        Self { epoch, coordinator_epoch: -1, last_timestamp: -1, batches: VecDeque::new() }
+    }
+
+    /// A greater epoch than before fences what came with the last one.
+    fn enter(&mut self, epoch: i16) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.batches.clear();
+        }
+    }
+
+    /// Its last sequence number; -1 for none.
+    pub(crate) fn last_sequence(&self) -> i32 {
+        self.batches.back().map_or(-1, |batch| batch.last)
+    }
+
+    /// The last offset of its last batch.
+    #[allow(dead_code, reason = "compaction needs it")]
+    pub(crate) fn last_data_offset(&self) -> Option<i64> {
+        self.batches.back().map(|batch| batch.last_offset)
+    }
 }
 
 /// The producers of one partition.
@@ -43,9 +83,9 @@ impl Producers {
         // Of an unknown producer any sequence is taken: what is known of it may have been lost with old records.
         let Some(producer) = self.0.get(&batch.producer_id) else { return Ok(None) };
         if batch.epoch == producer.epoch {
-            let same = |(first, last, _): &&(i32, i32, Appended)| *first == batch.first && *last == batch.last;
-            if let Some((_, _, appended)) = producer.batches.iter().find(same) {
-                return Ok(Some(*appended));
+            let same = |known: &&Remembered| known.first == batch.first && known.last == batch.last;
+            if let Some(known) = producer.batches.iter().find(same) {
+                return Ok(Some(known.appended));
             }
         }
         if batch.epoch < producer.epoch {
@@ -56,7 +96,7 @@ impl Producers {
             return Err(Refusal::new(ErrorCode::INVALID_PRODUCER_EPOCH, message));
         }
         let expected = match producer.batches.back() {
-            Some((_, last, _)) if batch.epoch == producer.epoch => next(*last),
+            Some(known) if batch.epoch == producer.epoch => next(known.last),
             _ => 0,
         };
         if batch.first == expected {
@@ -69,32 +109,36 @@ impl Producers {
         Err(Refusal::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message))
     }
 
-    /// Remembers a batch that was appended.
-    pub(crate) fn appended(&mut self, batch: Sequence, appended: Appended) {
-        let fresh = || Producer { epoch: batch.epoch, batches: VecDeque::new() };
-        let producer = self.0.entry(batch.producer_id).or_insert_with(fresh);
-        if producer.epoch != batch.epoch {
-            *producer = fresh();
-        }
+    /// Remembers a batch that was appended, with its last offset and greatest timestamp.
+    pub(crate) fn appended(&mut self, batch: Sequence, appended: Appended, last_offset: i64, timestamp: i64) {
+        let producer = self.0.entry(batch.producer_id).or_insert_with(|| Producer::new(batch.epoch));
+        producer.enter(batch.epoch);
         if producer.batches.len() == REMEMBERED {
             producer.batches.pop_front();
         }
-        producer.batches.push_back((batch.first, batch.last, appended));
+        let Sequence { first, last, .. } = batch;
+        producer.batches.push_back(Remembered { first, last, appended, last_offset, timestamp });
+        producer.last_timestamp = timestamp;
     }
 
     /// A marker of this epoch ended the producer's transaction. A greater epoch than before fences the former ones.
-    pub(crate) fn ended(&mut self, producer_id: i64, epoch: i16) {
-        let fresh = || Producer { epoch, batches: VecDeque::new() };
-        let producer = self.0.entry(producer_id).or_insert_with(fresh);
+    pub(crate) fn ended(&mut self, producer_id: i64, epoch: i16, coordinator_epoch: i32, timestamp: i64) {
+        let producer = self.0.entry(producer_id).or_insert_with(|| Producer::new(epoch));
         if producer.epoch < epoch {
-            *producer = fresh();
+            producer.enter(epoch);
         }
+        producer.coordinator_epoch = coordinator_epoch;
+        producer.last_timestamp = timestamp;
     }
 
-    /// All producers, with epoch and last sequence number.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (i64, i16, i32)> {
-        let last = |producer: &Producer| producer.batches.back().map_or(-1, |(_, last, _)| *last);
-        self.0.iter().map(move |(id, producer)| (*id, producer.epoch, last(producer)))
+    /// Forgets the producers that were last seen this long ago, unless this holds of them.
+    pub(crate) fn expire(&mut self, now_ms: i64, after_ms: i64, stays: impl Fn(i64) -> bool) {
+        self.0.retain(|id, producer| now_ms.saturating_sub(producer.last_timestamp) < after_ms || stays(*id));
+    }
+
+    /// All producers by id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (i64, &Producer)> {
+        self.0.iter().map(|(id, producer)| (*id, producer))
     }
 }
 
@@ -115,7 +159,7 @@ mod tests {
         let mut producers = Producers::default();
         for (index, batch) in batches.iter().enumerate() {
             assert_eq!(producers.check(*batch), Ok(None));
-            producers.appended(*batch, at(index as i64));
+            producers.appended(*batch, at(index as i64), index as i64, 0);
         }
         producers
     }
@@ -157,8 +201,20 @@ mod tests {
         assert_eq!(code(producers.check(batch(0, 5, 5))), ErrorCode::INVALID_PRODUCER_EPOCH);
         assert_eq!(code(producers.check(batch(2, 5, 5))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
         assert_eq!(producers.check(batch(2, 0, 0)), Ok(None));
-        producers.appended(batch(2, 0, 0), at(9));
+        producers.appended(batch(2, 0, 0), at(9), 9, 0);
         assert_eq!(code(producers.check(batch(1, 0, 4))), ErrorCode::INVALID_PRODUCER_EPOCH);
+    }
+
+    #[test]
+    fn producers_that_were_silent_for_long_are_forgotten() {
+        let mut producers = with(&[batch(0, 0, 4)]);
+        producers.ended(8, 0, 3, 500);
+        producers.expire(999, 1000, |_| false);
+        assert_eq!(producers.all().count(), 2);
+        producers.expire(1000, 1000, |id| id == 7);
+        assert_eq!(producers.all().count(), 2);
+        producers.expire(1000, 1000, |_| false);
+        assert_eq!(producers.all().map(|(id, _)| id).collect::<Vec<_>>(), [8]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod client;
 mod cluster;
 mod faults;
+mod retention;
 mod security;
 mod sockets;
 mod state;
