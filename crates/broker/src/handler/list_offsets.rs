@@ -150,7 +150,7 @@ fn old_style(log: &Log, timestamp: i64, max: i32, now_ms: i64) -> Vec<i64> {
         EARLIEST => segments().map(|(base, _)| base).take(1).collect(),
         LATEST => end.into_iter().chain(bases(&|_| true)).collect(),
         time => {
-            let last = segments().filter(|(_, segment)| segment.modified_ms() <= time).map(|(base, _)| base).last();
+            let last = segments().rfind(|(_, segment)| segment.modified_ms() <= time).map(|(base, _)| base);
             let end = end.filter(|_| time >= now_ms);
             let last = end.or(last).unwrap_or(-1);
             end.into_iter().chain(bases(&|segment| segment.base_offset() <= last)).collect()
