@@ -4,6 +4,7 @@ use milena_connection::DEFAULT_MAX_FRAME;
 use milena_connection::fault::Rule;
 
 use crate::error::BrokerError;
+use crate::security::authorizer::AclConfig;
 use crate::security::config::{ListenerConfig, SecurityConfig};
 
 /// The settings of a [`Broker`](crate::Broker).
@@ -67,6 +68,8 @@ pub struct BrokerConfig {
     /// How often old segments are looked for, by the clock of the cluster. Kafka's `log.retention.check.interval.ms`. Default:
     /// 5 minutes, as in Kafka.
     pub retention_check_interval: Duration,
+    /// Turns on the authorizer: clients may do only what ACLs allow. Default: `None`, everybody may do everything.
+    pub acls: Option<AclConfig>,
     /// The time at which a virtual clock starts, in milliseconds since 1970; it stands still until
     /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
     /// it; waits of Fetch do not. Default: `None`, the clock of the system.
@@ -189,6 +192,7 @@ impl Default for BrokerConfig {
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
             retention_check_interval: Duration::from_secs(300),
+            acls: None,
             virtual_clock: None,
             faults: Vec::new(),
             fault_seed: None,

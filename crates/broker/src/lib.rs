@@ -144,9 +144,12 @@ pub use error::BrokerError;
 pub use fault::{BrokerFault, BrokerFaults};
 pub use milena_connection::fault::{Rule as FaultRule, Statistic as FaultStatistic};
 pub use net::received::ReceivedRequest;
+pub use security::acl::Acl;
+pub use security::authorizer::AclConfig;
 pub use security::config::{ListenerConfig, SecurityConfig, User};
 pub use security::principal::{Principal, PrincipalError};
 pub use security::protocol::{SaslMechanism, SecurityProtocol, UnknownName};
+pub use security::text::AclError;
 pub use state::{
     ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState, TopicState, TransactionState,
 };

@@ -37,6 +37,7 @@ use crate::net::received::Received;
 use crate::net::unsent::Unsent;
 use crate::net::work::Workers;
 use crate::refusal::Refusal;
+use crate::security::authorizer::Authorizer;
 use crate::security::config::ListenerConfig;
 use crate::storage::leadership::{Leadership, NO_LEADER};
 use crate::storage::partition::Partition;
@@ -68,6 +69,8 @@ pub(crate) struct State {
     pub(crate) cluster_id: ByteString,
     pub(crate) clock: Clock,
     pub(crate) faults: BrokerFaults,
+    /// Who may do what; everybody may do everything without one.
+    pub(crate) authorizer: Option<Authorizer>,
     /// The APIs with the versions that are served.
     pub(crate) served: Vec<(ApiKey, VersionRange)>,
     /// The requests received last.
@@ -97,6 +100,7 @@ impl State {
             unsent: Unsent::default(),
             workers: Workers::default(),
             listeners: config.listeners(),
+            authorizer: config.acls.as_ref().map(Authorizer::new),
             config,
             cluster_id: cluster_id.into(),
             clock,

@@ -19,6 +19,9 @@ use crate::fault::BrokerFaults;
 use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
 use crate::net::sockets::Sockets;
+use crate::refusal::Refusal;
+use crate::security::acl::Acl;
+use crate::security::authorizer::Authorizer;
 use crate::state::ClusterState;
 use crate::storage::incoming;
 use crate::storage::leadership::NO_LEADER;
@@ -142,6 +145,43 @@ impl BrokerCluster {
     pub fn leader(&self, topic: &str, partition: i32) -> Option<i32> {
         let partition = self.state.topic(TopicRef::Name(topic))?.partition(partition)?;
         Some(partition.leadership().leader).filter(|node| *node != NO_LEADER)
+    }
+
+    /// All ACLs, sorted by type and name of their resources; none without an authorizer.
+    ///
+    /// ```
+    /// use milena_broker::{AclConfig, BrokerCluster, BrokerConfig, ClusterConfig};
+    ///
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let broker = BrokerConfig { acls: Some(AclConfig::default()), ..BrokerConfig::default() };
+    /// let cluster = BrokerCluster::start(ClusterConfig { nodes: 1, broker, ..ClusterConfig::default() }).await?;
+    /// let acl = "allow User:alice read topic:letters".parse()?;
+    /// cluster.add_acl(&acl)?;
+    /// assert_eq!(cluster.acls(), [acl.clone()]);
+    /// assert!(cluster.remove_acl(&acl));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn acls(&self) -> Vec<Acl> {
+        self.state.authorizer.as_ref().map(Authorizer::all).unwrap_or_default()
+    }
+
+    /// Adds an ACL; one that is there already stays once.
+    ///
+    /// # Errors
+    /// There is no authorizer, as [`BrokerConfig::acls`](crate::BrokerConfig::acls) is `None`; there are too many ACLs.
+    pub fn add_acl(&self, acl: &Acl) -> Result<(), BrokerError> {
+        let disabled = || Refusal::new(ErrorCode::SECURITY_DISABLED, "No Authorizer is configured.");
+        let authorizer = self.state.authorizer.as_ref().ok_or_else(disabled);
+        authorizer
+            .and_then(|authorizer| authorizer.add(vec![acl.clone()]))
+            .map_err(|refusal| refused(refusal.code, refusal.message.into_owned()))
+    }
+
+    /// Deletes an ACL; false when it was not there.
+    pub fn remove_acl(&self, acl: &Acl) -> bool {
+        self.state.authorizer.as_ref().is_some_and(|authorizer| authorizer.remove(acl))
     }
 
     /// Creates a topic.

@@ -26,7 +26,7 @@ impl Topic {
 
     /// Whether the topic is one that coordinators write.
     pub(crate) fn is_internal(&self) -> bool {
-        INTERNAL.contains(&&*self.name)
+        is_internal(&self.name)
     }
 
     pub(crate) fn config(&self) -> Arc<TopicConfig> {
@@ -71,6 +71,11 @@ impl Topic {
 
 /// The topics that coordinators write. Kafka calls the first two internal; clients see its flag of them.
 const INTERNAL: &[&str] = &["__consumer_offsets", "__transaction_state", "__share_group_state"];
+
+/// Whether topics of this name are for coordinators, even when there is none.
+pub(crate) fn is_internal(name: &str) -> bool {
+    INTERNAL.contains(&name)
+}
 
 /// How a request names a topic: Kafka went from names to ids (KIP-516).
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@ use milena_messages::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, ErrorCode
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::transaction::Producer;
 
 /// From here on clients know that they can be fenced (KIP-588).
@@ -16,6 +17,8 @@ pub(super) fn handle(context: &Context, request: AddOffsetsToTxnRequest, _cost: 
 
 fn add(context: &Context, request: &AddOffsetsToTxnRequest) -> Result<(), ErrorCode> {
     let (state, id) = (&context.state, &*request.transactional_id);
+    context.authorize(Operation::Write, Resource::transactional_id(id))?;
+    context.authorize(Operation::Read, Resource::group(&request.group_id))?;
     if id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }

@@ -6,7 +6,9 @@ use milena_messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, Err
 
 use super::Context;
 use crate::cluster::TopicRef;
+use crate::cluster::topics::is_internal;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::transaction::Producer;
 
 /// From here on several transactions come at once, for brokers (KIP-890).
@@ -20,6 +22,9 @@ pub(super) fn handle(
     _cost: &mut Cost,
 ) -> AddPartitionsToTxnResponse {
     if context.version >= BATCHED {
+        if let Err(error_code) = context.authorize(Operation::ClusterAction, Resource::CLUSTER) {
+            return AddPartitionsToTxnResponse { error_code, ..Default::default() };
+        }
         let result = |transaction: &AddPartitionsToTxnTransaction| AddPartitionsToTxnResult {
             transactional_id: transaction.transactional_id.clone(),
             topic_results: add(context, transaction),
@@ -41,9 +46,16 @@ pub(super) fn handle(
 
 fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Vec<AddPartitionsToTxnTopicResult> {
     let state = &context.state;
+    let authorized = context.authorize(Operation::Write, Resource::transactional_id(&transaction.transactional_id));
+    if let (Err(code), true) = (authorized, context.version < BATCHED) {
+        return each(&transaction.topics, |_, _| code);
+    }
     // Clients reach the internal topics through their coordinators only.
+    let may = |name: &str| {
+        context.version >= BATCHED || !is_internal(name) && context.may(Operation::Write, Resource::topic(name))
+    };
     let check = |topic: &AddPartitionsToTxnTopic, partition: i32| match state.topic(TopicRef::Name(&topic.name)) {
-        Some(topic) if topic.is_internal() => Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED),
+        _ if !may(&topic.name) => Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED),
         Some(topic) if topic.partition(partition).is_some() => None,
         _ => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
     };

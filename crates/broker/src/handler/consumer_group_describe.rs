@@ -2,8 +2,8 @@ use milena_messages::consumer_group_describe::response::{DescribedGroup, Member}
 use milena_messages::{ByteString, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, ErrorCode};
 
 use super::Context;
-use super::describe_groups::GROUP_OPERATIONS;
 use crate::cost::Cost;
+use crate::security::acl::Resource;
 
 /// About the memory of a member besides its texts and partitions.
 const MEMBER_SIZE: usize = 300;
@@ -20,7 +20,7 @@ pub(super) fn handle(
             return DescribedGroup { group_id, error_code, ..Default::default() };
         }
         if request.include_authorized_operations && group.error_code.is_none() {
-            group.authorized_operations = GROUP_OPERATIONS;
+            group.authorized_operations = context.operations(Resource::group(&group.group_id));
         }
         group
     };

@@ -1,8 +1,9 @@
 use milena_messages::delete_groups::response::DeletableGroupResult;
-use milena_messages::{ByteString, DeleteGroupsRequest, DeleteGroupsResponse};
+use milena_messages::{ByteString, DeleteGroupsRequest, DeleteGroupsResponse, ErrorCode};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(context: &Context, request: DeleteGroupsRequest, _cost: &mut Cost) -> DeleteGroupsResponse {
     let state = &context.state;
@@ -16,5 +17,13 @@ pub(super) fn handle(context: &Context, request: DeleteGroupsRequest, _cost: &mu
     let mut names = request.groups_names;
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    DeleteGroupsResponse { results: names.into_iter().map(delete).collect(), ..Default::default() }
+    let may = |name: &ByteString| context.may(Operation::Delete, Resource::group(name));
+    let (deletable, others): (Vec<_>, Vec<_>) = names.into_iter().partition(may);
+    let unauthorized = |group_id| DeletableGroupResult {
+        group_id,
+        error_code: ErrorCode::GROUP_AUTHORIZATION_FAILED,
+        ..Default::default()
+    };
+    let results = deletable.into_iter().map(delete).chain(others.into_iter().map(unauthorized)).collect();
+    DeleteGroupsResponse { results, ..Default::default() }
 }

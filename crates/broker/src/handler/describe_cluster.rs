@@ -4,7 +4,6 @@ use milena_messages::describe_cluster::response::DescribeClusterBroker;
 use milena_messages::{DescribeClusterRequest, DescribeClusterResponse, ErrorCode};
 
 use super::Context;
-use super::metadata::CLUSTER_OPERATIONS;
 use crate::cluster::node::Node;
 use crate::cost::Cost;
 
@@ -41,7 +40,7 @@ pub(super) fn handle(context: &Context, request: DescribeClusterRequest, _cost: 
         endpoint_type: BROKERS,
         brokers: context.state.alive().iter().map(broker).collect(),
         cluster_authorized_operations: if request.include_cluster_authorized_operations {
-            CLUSTER_OPERATIONS
+            context.cluster_operations()
         } else {
             i32::MIN
         },

@@ -3,17 +3,14 @@ use milena_messages::{ByteString, DescribeGroupsRequest, DescribeGroupsResponse,
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
-/// What one may do with a group when nobody minds: read, delete, describe, and describe and alter its settings. Bit n is
-/// operation n.
-pub(super) const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
 /// About the memory of a member besides its bytes.
 const MEMBER_SIZE: usize = 200;
 /// From here on a group that is not there is an error (KIP-1043).
 const NOT_FOUND: i16 = 6;
 
 pub(super) fn handle(context: &Context, request: DescribeGroupsRequest, cost: &mut Cost) -> DescribeGroupsResponse {
-    let operations = if request.include_authorized_operations { GROUP_OPERATIONS } else { i32::MIN };
     let mut describe = |id: ByteString| {
         let mut group = describe(context, id);
         let bytes = |member: &DescribedGroupMember| {
@@ -24,12 +21,18 @@ pub(super) fn handle(context: &Context, request: DescribeGroupsRequest, cost: &m
             let (group_id, error_code) = (group.group_id, ErrorCode::UNKNOWN_SERVER_ERROR);
             return DescribedGroup { group_id, error_code, ..Default::default() };
         }
-        if group.error_code.is_none() {
-            group.authorized_operations = operations;
+        if request.include_authorized_operations && group.error_code.is_none() {
+            group.authorized_operations = context.operations(Resource::group(&group.group_id));
         }
         group
     };
-    DescribeGroupsResponse { groups: request.groups.into_iter().map(&mut describe).collect(), ..Default::default() }
+    // As in Kafka, the groups that the client may not see come first.
+    let may = |id: &ByteString| context.may(Operation::Describe, Resource::group(id));
+    let (seen, unseen): (Vec<_>, Vec<_>) = request.groups.into_iter().partition(may);
+    let unauthorized =
+        |group_id| DescribedGroup { group_id, error_code: ErrorCode::GROUP_AUTHORIZATION_FAILED, ..Default::default() };
+    let groups = unseen.into_iter().map(unauthorized).chain(seen.into_iter().map(&mut describe)).collect();
+    DescribeGroupsResponse { groups, ..Default::default() }
 }
 
 fn describe(context: &Context, id: ByteString) -> DescribedGroup {

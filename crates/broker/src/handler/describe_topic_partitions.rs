@@ -6,9 +6,9 @@ use milena_messages::describe_topic_partitions::response::{
 use milena_messages::{ByteString, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, ErrorCode, Int32s};
 
 use super::Context;
-use super::metadata::TOPIC_OPERATIONS;
 use crate::cluster::{TopicRef, topic_name};
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::storage::leadership::NO_LEADER;
 
 /// Most partitions of a response: Kafka's default of `max.request.partition.size.limit`.
@@ -39,6 +39,16 @@ pub(super) fn handle(
         names = names.split_off(&cursor.topic_name);
         first = if names.first() == Some(&cursor.topic_name) { cursor.partition_index } else { 0 };
     }
+    let mut unauthorized = Vec::new();
+    names.retain(|name| {
+        let authorized = context.authorize(Operation::Describe, Resource::topic(name));
+        // Whether there is such a topic stays secret.
+        if let (Err(error_code), false) = (authorized, asked.is_empty()) {
+            let name = Some(name.clone());
+            unauthorized.push(DescribeTopicPartitionsResponseTopic { error_code, name, ..Default::default() });
+        }
+        authorized.is_ok()
+    });
     let mut left = request.response_partition_limit.clamp(1, MAX_PARTITIONS) as usize;
     let mut response = DescribeTopicPartitionsResponse::default();
     for name in names {
@@ -48,7 +58,7 @@ pub(super) fn handle(
         }
         let mut described = DescribeTopicPartitionsResponseTopic {
             name: Some(name.clone()),
-            topic_authorized_operations: TOPIC_OPERATIONS,
+            topic_authorized_operations: context.operations(Resource::topic(&name)),
             ..Default::default()
         };
         let Some(topic) = state.topic(TopicRef::Name(&name)) else {
@@ -88,6 +98,7 @@ pub(super) fn handle(
             break;
         }
     }
+    response.topics.append(&mut unauthorized);
     response
 }
 

@@ -2,6 +2,7 @@ use milena_messages::{EndTxnRequest, EndTxnResponse, ErrorCode};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::transaction::{End, Producer};
 
 /// From here on each transaction has an epoch of its own (KIP-890).
@@ -16,8 +17,15 @@ pub(super) fn handle(context: &Context, request: EndTxnRequest, _cost: &mut Cost
     let bumps_epoch = context.version >= BUMPS_EPOCH;
     let end =
         End { commit: request.committed, bumps_epoch, fresh: if bumps_epoch { state.new_producer_id() } else { -1 } };
-    let ended = state.transactions.with(state, context.node.id, id, |machine, now_ms, effects| {
-        if id.is_empty() { Err(ErrorCode::INVALID_REQUEST) } else { machine.end(id, producer, end, now_ms, effects) }
+    let authorized = context.authorize(Operation::Write, Resource::transactional_id(id));
+    let ended = authorized.and_then(|()| {
+        state.transactions.with(state, context.node.id, id, |machine, now_ms, effects| {
+            if id.is_empty() {
+                Err(ErrorCode::INVALID_REQUEST)
+            } else {
+                machine.end(id, producer, end, now_ms, effects)
+            }
+        })
     });
     match ended.and_then(|result| result) {
         Ok(next) if bumps_epoch => {

@@ -1,8 +1,12 @@
+use std::borrow::Cow;
+
 use milena_messages::find_coordinator::response::Coordinator;
 use milena_messages::{ByteString, ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse};
 
 use super::Context;
+use super::authorize::unauthorized;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -29,17 +33,24 @@ pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: 
 }
 
 fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
-    let refused = |key, error_code, message: &'static str| Coordinator {
+    let refused = |key, error_code, message: Cow<'static, str>| Coordinator {
         key,
         node_id: -1,
         port: -1,
         error_code,
-        error_message: Some(message.into()),
+        error_message: Some(message.as_ref().into()),
         ..Default::default()
     };
     if !matches!(kind, GROUP | TRANSACTION) {
         let message = "Only groups and transactions have a coordinator here";
-        return refused(key, ErrorCode::INVALID_REQUEST, message);
+        return refused(key, ErrorCode::INVALID_REQUEST, message.into());
+    }
+    let authorized = match kind {
+        TRANSACTION => context.authorize(Operation::Describe, Resource::transactional_id(&key)),
+        _ => context.authorize(Operation::Describe, Resource::group(&key)),
+    };
+    if let Err(code) = authorized {
+        return refused(key, code, unauthorized(code).message);
     }
     let found = match kind {
         TRANSACTION => context.state.transactions.find(&context.state, &key),
@@ -56,7 +67,7 @@ fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
                 ..Default::default()
             }
         }
-        Err(code) => refused(key, code, "The coordinator is not available."),
+        Err(code) => refused(key, code, "The coordinator is not available.".into()),
     }
 }
 

@@ -2,6 +2,7 @@ use milena_messages::{ErrorCode, InitProducerIdRequest, InitProducerIdResponse};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource, ResourceType};
 use crate::transaction::Producer;
 
 /// Kafka's default of `transaction.max.timeout.ms`.
@@ -23,6 +24,17 @@ pub(super) fn handle(context: &Context, request: InitProducerIdRequest, _cost: &
 
 fn init(context: &Context, request: &InitProducerIdRequest) -> Result<Producer, ErrorCode> {
     let state = &context.state;
+    match request.transactional_id.as_deref() {
+        Some(id) => {
+            context.authorize(Operation::Write, Resource::transactional_id(id))?;
+            if request.enable2_pc {
+                context.authorize(Operation::TwoPhaseCommit, Resource::transactional_id(id))?;
+            }
+        }
+        // Who may write to some topic may do so idempotently (KIP-679).
+        None if context.may_somewhere(Operation::Write, ResourceType::Topic) => {}
+        None => context.authorize(Operation::IdempotentWrite, Resource::CLUSTER)?,
+    }
     if (request.producer_id == -1) != (request.producer_epoch == -1) {
         return Err(ErrorCode::INVALID_REQUEST);
     }

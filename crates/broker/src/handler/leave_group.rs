@@ -3,11 +3,15 @@ use milena_messages::{LeaveGroupRequest, LeaveGroupResponse};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 /// From here on several members leave at once (KIP-345).
 const BATCHED: i16 = 3;
 
 pub(super) fn handle(context: &Context, request: LeaveGroupRequest, _cost: &mut Cost) -> LeaveGroupResponse {
+    if let Err(error_code) = context.authorize(Operation::Read, Resource::group(&request.group_id)) {
+        return LeaveGroupResponse { error_code, ..Default::default() };
+    }
     let state = &context.state;
     let members = if context.version >= BATCHED {
         request.members

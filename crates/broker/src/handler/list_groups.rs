@@ -5,6 +5,7 @@ use milena_messages::{ByteString, ListGroupsRequest, ListGroupsResponse};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(context: &Context, request: ListGroupsRequest, _cost: &mut Cost) -> ListGroupsResponse {
     // A filter may name as many as it likes: each group looks only once.
@@ -14,6 +15,8 @@ pub(super) fn handle(context: &Context, request: ListGroupsRequest, _cost: &mut 
         |filter: &HashSet<String>, value: &str| filter.is_empty() || filter.contains(&value.to_ascii_lowercase());
     let wanted = |group: &ListedGroup| matches(&states, &group.group_state) && matches(&types, &group.group_type);
     let all = context.state.groups.each(&context.state, context.node.id, |machine| machine.list());
-    let groups = all.into_iter().flatten().filter(wanted).collect();
+    let all_seen = context.may(Operation::Describe, Resource::CLUSTER);
+    let seen = |group: &ListedGroup| all_seen || context.may(Operation::Describe, Resource::group(&group.group_id));
+    let groups = all.into_iter().flatten().filter(|group| wanted(group) && seen(group)).collect();
     ListGroupsResponse { groups, ..Default::default() }
 }

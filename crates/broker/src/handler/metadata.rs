@@ -9,14 +9,10 @@ use super::Context;
 use crate::cluster::node::Node;
 use crate::cluster::{State, Topic, TopicRef};
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::storage::leadership::NO_LEADER;
 use crate::storage::partition::Partition;
 
-/// The operations on a topic without an authorizer: read, write, create, delete, alter, describe, and describe and alter
-/// its settings. Bit n is operation n.
-pub(super) const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
-/// The same for the cluster: create, alter, describe, cluster action, describe and alter settings, idempotent write.
-pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 /// The request did not ask for them.
 const NOT_ASKED: i32 = i32::MIN;
 /// About what it costs to describe a partition, in bytes that could be copied instead.
@@ -29,7 +25,8 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         Some(topics) => version == 0 && topics.is_empty(),
     };
     let mut topics: Vec<_> = if all {
-        let topics = state.topics();
+        let mut topics = state.topics();
+        topics.retain(|topic| context.may(Operation::Describe, Resource::topic(&topic.name)));
         let partitions: usize = topics.iter().map(|topic| topic.partition_count()).sum();
         if !cost.copy(partitions.saturating_mul(DESCRIBED_SIZE)) {
             return MetadataResponse::default();
@@ -40,7 +37,7 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         // A topic that is listed twice is in the response once.
         let mut seen = HashSet::new();
         let listed = request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
-        listed.map(|topic| look_up(state, topic, version, create)).collect()
+        listed.map(|topic| look_up(context, topic, create)).collect()
     };
     // Kafka refuses the whole request, and names nothing else in the response.
     if topics.iter().any(|topic| topic.error_code == ErrorCode::INVALID_REQUEST) {
@@ -48,7 +45,11 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         return MetadataResponse { topics, ..Default::default() };
     }
     if request.include_topic_authorized_operations {
-        topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = TOPIC_OPERATIONS);
+        let refused = [ErrorCode::TOPIC_AUTHORIZATION_FAILED, ErrorCode::UNKNOWN_TOPIC_ID];
+        for topic in topics.iter_mut().filter(|topic| !refused.contains(&topic.error_code)) {
+            let name = topic.name.as_deref().unwrap_or_default();
+            topic.topic_authorized_operations = context.operations(Resource::topic(name));
+        }
     }
     let asked = request.include_cluster_authorized_operations;
     let broker = |node: &Arc<Node>| {
@@ -66,12 +67,14 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         cluster_id: Some(state.cluster_id.clone()),
         controller_id: state.controller(),
         topics,
-        cluster_authorized_operations: if asked { CLUSTER_OPERATIONS } else { NOT_ASKED },
+        cluster_authorized_operations: if asked { context.cluster_operations() } else { NOT_ASKED },
         ..Default::default()
     }
 }
 
-fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: bool) -> MetadataResponseTopic {
+fn look_up(context: &Context, wanted: &MetadataRequestTopic, create: bool) -> MetadataResponseTopic {
+    let (state, version) = (&*context.state, context.version);
+    let may = |operation, name: &str| context.may(operation, Resource::topic(name));
     let refused = |error_code| MetadataResponseTopic {
         error_code,
         // Before version 12 the name cannot be null.
@@ -81,17 +84,25 @@ fn look_up(state: &State, wanted: &MetadataRequestTopic, version: i16, create: b
     };
     match &wanted.name {
         _ if !wanted.topic_id.is_zero() && version >= 12 => match state.topic(TopicRef::Id(wanted.topic_id)) {
-            Some(topic) => describe(state, &topic),
+            Some(topic) if may(Operation::Describe, &topic.name) => describe(state, &topic),
+            Some(_) => MetadataResponseTopic { name: None, ..refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED) },
             None => refused(ErrorCode::UNKNOWN_TOPIC_ID),
         },
         // Versions 10 and 11 could write ids, but brokers never looked at them.
         None => refused(if version < 12 { ErrorCode::INVALID_REQUEST } else { ErrorCode::UNKNOWN_TOPIC_ID }),
+        // Whether there is such a topic stays secret.
+        Some(name) if !may(Operation::Describe, name) => refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED),
         Some(name) => match state.topic(TopicRef::Name(name)) {
             Some(topic) => describe(state, &topic),
-            None if create && state.config.auto_create_topics => match state.auto_create(name) {
-                Ok(topic) => describe(state, &topic),
-                Err(refusal) => refused(refusal.code),
-            },
+            None if create && state.config.auto_create_topics => {
+                if !context.may(Operation::Create, Resource::CLUSTER) && !may(Operation::Create, name) {
+                    return refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+                }
+                match state.auto_create(name) {
+                    Ok(topic) => describe(state, &topic),
+                    Err(refusal) => refused(refusal.code),
+                }
+            }
             None => refused(match crate::cluster::topic_name::check(name) {
                 Ok(()) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 Err(refusal) => refusal.code,

@@ -9,6 +9,7 @@ use super::merged::{Merged, Responded};
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::group::offset::{Committer, Offset};
+use crate::security::acl::{Operation, Resource};
 
 /// From here on members of consumer groups may commit (KIP-848).
 const MEMBER_EPOCHS: i16 = 9;
@@ -19,6 +20,12 @@ const NONE: i64 = -1;
 
 pub(super) fn handle(context: &Context, request: OffsetCommitRequest, _cost: &mut Cost) -> OffsetCommitResponse {
     let OffsetCommitRequest { group_id: id, topics, .. } = &request;
+    if let Err(code) = context.authorize(Operation::Read, Resource::group(id)) {
+        return OffsetCommitResponse {
+            topics: topics.iter().map(|topic| all_with(topic, code)).collect(),
+            ..Default::default()
+        };
+    }
     let (wanted, refused) = split(context, topics);
     if wanted.is_empty() {
         return OffsetCommitResponse { topics: refused.with(Vec::new()), ..Default::default() };
@@ -63,7 +70,15 @@ fn split(
     for topic in topics {
         let by_id = context.version >= TOPIC_IDS;
         let wanted = if by_id { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) };
-        let Some(found) = context.state.topic(wanted) else {
+        let found = context.state.topic(wanted);
+        // An unknown id names no topic that the client might not see.
+        let name = found.as_ref().map(|found| &found.name).or((!by_id).then_some(&topic.name));
+        let authorized = name.map_or(Ok(()), |name| context.authorize(Operation::Read, Resource::topic(name)));
+        if let Err(code) = authorized {
+            refused.add(all_with(topic, code));
+            continue;
+        }
+        let Some(found) = found else {
             refused.add(all_with(topic, wanted.unknown()));
             continue;
         };

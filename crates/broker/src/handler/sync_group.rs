@@ -3,6 +3,7 @@ use milena_messages::{ErrorCode, SyncGroupRequest, SyncGroupResponse};
 use super::{Context, Outcome, coordinated};
 use crate::cost::Cost;
 use crate::group::GroupReply;
+use crate::security::acl::{Operation, Resource};
 
 /// From here on a client has to name the protocol (KIP-559).
 const NAMES_PROTOCOL: i16 = 5;
@@ -12,6 +13,9 @@ pub(super) fn handle(context: &Context, request: SyncGroupRequest, _cost: &mut C
     let names_protocol = request.protocol_type.is_some() && request.protocol_name.is_some();
     if context.version >= NAMES_PROTOCOL && !names_protocol {
         return refused(ErrorCode::INCONSISTENT_GROUP_PROTOCOL).into();
+    }
+    if let Err(code) = context.authorize(Operation::Read, Resource::group(&request.group_id)) {
+        return refused(code).into();
     }
     let state = &context.state;
     let reply = state.groups.run(state, context.node.id, &request.group_id, |machine, now_ms, ticket, effects| {

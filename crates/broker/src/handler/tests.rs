@@ -137,6 +137,8 @@ fn every_version_served_responds_to_a_default_request() {
             match outcome {
                 Ok(Outcome::Response(_)) if !expected_nothing => {}
                 Ok(Outcome::Nothing) if expected_nothing => {}
+                // Its numbers mean nothing; Kafka closes the connection.
+                Ok(Outcome::Close(_)) if api == ApiKey::DESCRIBE_ACLS => {}
                 Ok(_) => panic!("{api} {version}: another outcome was expected"),
                 Err(error) => panic!("{api} {version}: {error}"),
             }

@@ -9,12 +9,20 @@ use super::merged::{Merged, Responded};
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::group::offset::{Committer, Offset};
+use crate::security::acl::{Operation, Resource};
 use crate::transaction::{self, Producer};
 
 /// From here on the group joins the transaction with the first commit (KIP-890).
 const IMPLICIT: i16 = 5;
 
 pub(super) fn handle(context: &Context, request: TxnOffsetCommitRequest, _cost: &mut Cost) -> TxnOffsetCommitResponse {
+    let authorized = context
+        .authorize(Operation::Write, Resource::transactional_id(&request.transactional_id))
+        .and_then(|()| context.authorize(Operation::Read, Resource::group(&request.group_id)));
+    if let Err(code) = authorized {
+        let topics = request.topics.iter().map(|topic| each(topic, &mut |_| code)).collect();
+        return TxnOffsetCommitResponse { topics, ..Default::default() };
+    }
     let (wanted, refused) = split(context, &request.topics);
     if wanted.is_empty() {
         return TxnOffsetCommitResponse { topics: refused.with(Vec::new()), ..Default::default() };
@@ -31,6 +39,10 @@ fn split(
 ) -> (Vec<(Arc<Topic>, TxnOffsetCommitRequestTopic)>, Merged<TxnOffsetCommitResponseTopic>) {
     let (mut known, mut refused) = (Vec::new(), Merged::new());
     for topic in topics {
+        if let Err(code) = context.authorize(Operation::Read, Resource::topic(&topic.name)) {
+            refused.add(each(topic, &mut |_| code));
+            continue;
+        }
         let Some(found) = context.state.topic(TopicRef::Name(&topic.name)) else {
             refused.add(each(topic, &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
             continue;

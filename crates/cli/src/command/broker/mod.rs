@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use milena_broker::{BrokerCluster, BrokerConfig, BrokerError, ClusterConfig, FaultRule};
+use milena_broker::{Acl, AclConfig, BrokerCluster, BrokerConfig, BrokerError, ClusterConfig, FaultRule, Principal};
 use milena_client::Report;
 use serde_json::json;
 
@@ -85,6 +85,18 @@ pub(crate) struct Broker {
     #[arg(long, value_name = "FILE")]
     seed: Vec<PathBuf>,
 
+    /// Allow or deny clients something, such as 'allow User:alice read topic:orders-*'; turns on the authorizer
+    #[arg(long, value_name = "ACL")]
+    acl: Vec<Acl>,
+
+    /// A principal that may do everything, such as User:admin; turns on the authorizer
+    #[arg(long, value_name = "PRINCIPAL")]
+    super_user: Vec<Principal>,
+
+    /// Let everyone use what no ACL is about; turns on the authorizer
+    #[arg(long)]
+    allow_everyone_if_no_acl_found: bool,
+
     /// Make requests go wrong, such as 'fetch@3: error NOT_LEADER_OR_FOLLOWER'
     #[arg(long, value_name = "RULE")]
     fault: Vec<FaultRule>,
@@ -157,6 +169,16 @@ impl Broker {
         self.replicas.unwrap_or_else(|| self.nodes.min(3) as i16)
     }
 
+    /// What the authorizer starts with; `None` when no option asks for one.
+    fn acls(&self) -> Option<AclConfig> {
+        let wanted = self.allow_everyone_if_no_acl_found || !self.acl.is_empty() || !self.super_user.is_empty();
+        wanted.then(|| AclConfig {
+            super_users: self.super_user.clone(),
+            allow_everyone_if_no_acl_found: self.allow_everyone_if_no_acl_found,
+            acls: self.acl.clone(),
+        })
+    }
+
     fn config(&self) -> ClusterConfig {
         let (advertised_host, advertised_port) = self.advertise.clone().unzip();
         let broker = BrokerConfig {
@@ -168,6 +190,7 @@ impl Broker {
             default_partitions: self.partitions,
             default_replication_factor: self.replicas(),
             auto_create_topics: !self.no_auto_create,
+            acls: self.acls(),
             faults: self.fault.clone(),
             fault_seed: self.fault_seed,
             virtual_clock: self.virtual_clock,
