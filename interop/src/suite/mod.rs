@@ -3,6 +3,7 @@
 mod common;
 mod consumer_groups;
 mod fetch;
+mod migration;
 mod offsets;
 mod produce;
 mod topics;
@@ -77,6 +78,9 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     offsets::offsets_of_several_partitions_come_in_the_order_asked,
     consumer_groups::a_regular_expression_reads_the_topics_that_match_now_and_later,
     consumer_groups::an_invalid_regular_expression_is_refused_in_the_words_of_re2,
+    migration::a_live_classic_group_becomes_a_consumer_group_and_back,
+    migration::a_classic_member_joins_and_leaves_a_consumer_group,
+    migration::a_group_of_another_protocol_type_does_not_become_a_consumer_group,
 ];
 
 /// How many scenarios held.

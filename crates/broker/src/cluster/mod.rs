@@ -30,7 +30,7 @@ use crate::cluster::upkeep::Upkeep;
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
 use crate::fault::BrokerFaults;
-use crate::group::consumer::ConsumerSettings;
+use crate::group::consumer::{ConsumerSettings, MigrationPolicy};
 use crate::group::{GroupMachine, GroupSettings};
 use crate::handler::SERVED;
 use crate::net::received::Received;
@@ -131,6 +131,7 @@ impl State {
                 session_timeout_ms: CONSUMER_SESSION_TIMEOUT_MS,
                 heartbeat_interval_ms: CONSUMER_HEARTBEAT_INTERVAL_MS,
                 max_size: self.config.group_max_size,
+                migration: MigrationPolicy::Bidirectional,
                 assignment_interval_ms: CONSUMER_ASSIGNMENT_INTERVAL_MS,
             },
         }

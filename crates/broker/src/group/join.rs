@@ -6,15 +6,15 @@ use milena_wire::MAX_STRING_BYTES;
 
 use crate::coordinator::{Effects, Ticket};
 use crate::group::classic::{ClassicGroup, InitialDelay, Member, NEW_MEMBER_JOIN_TIMEOUT_MS, Phase, no_generation};
+use crate::group::consumer::TopicLookup;
 use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
 
 /// From this version on a new member has to come again with the id that it was given (KIP-394).
-const ID_REQUIRED: i16 = 4;
+pub(super) const ID_REQUIRED: i16 = 4;
 /// From this version on a static member that leads may be asked to leave the assignment as it is (KIP-814).
 const SKIP_ASSIGNMENT: i16 = 9;
 
 /// A JoinGroup request, and what is known of its client.
-#[derive(Debug)]
 pub(crate) struct Join<'a> {
     pub(crate) request: &'a JoinGroupRequest,
     pub(crate) version: i16,
@@ -23,6 +23,7 @@ pub(crate) struct Join<'a> {
     /// Random, for the id of a new member.
     pub(crate) unique: String,
     pub(crate) ticket: Ticket,
+    pub(crate) topics: &'a dyn TopicLookup,
 }
 
 impl Join<'_> {
@@ -30,18 +31,18 @@ impl Join<'_> {
         self.request.group_instance_id.as_deref()
     }
 
-    fn protocols(&self) -> Vec<(String, Bytes)> {
+    pub(super) fn protocols(&self) -> Vec<(String, Bytes)> {
         let protocols = self.request.protocols.iter();
         // A slice of the request should not keep all of it in memory.
         protocols.map(|one| (one.name.to_string(), Bytes::copy_from_slice(&one.metadata))).collect()
     }
 
-    fn rebalance_timeout_ms(&self) -> i32 {
+    pub(super) fn rebalance_timeout_ms(&self) -> i32 {
         // Version 0 has one timeout for both.
         if self.version == 0 { self.request.session_timeout_ms } else { self.request.rebalance_timeout_ms }
     }
 
-    fn refuse(&self, member_id: &str, error_code: ErrorCode, effects: &mut Effects<GroupMachine>) {
+    pub(super) fn refuse(&self, member_id: &str, error_code: ErrorCode, effects: &mut Effects<GroupMachine>) {
         let response = JoinGroupResponse { error_code, member_id: member_id.to_owned().into(), ..no_generation() };
         effects.reply(self.ticket, GroupReply::Join(response));
     }
@@ -75,8 +76,7 @@ impl GroupMachine {
             return join.refuse(member_id, ErrorCode::INVALID_SESSION_TIMEOUT, effects);
         }
         if self.has_consumers(id) {
-            // As Kafka with `group.consumer.migration.policy=disabled`.
-            return join.refuse("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
+            return self.join_consumers(join, now_ms, effects);
         }
         if !self.groups.contains_key(id) && !member_id.is_empty() {
             return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);

@@ -24,9 +24,9 @@ impl GroupMachine {
         if id.is_empty() {
             return refused(ErrorCode::INVALID_GROUP_ID);
         }
-        if let Some(group) = self.consumers.get_mut(id) {
-            let codes = group.leave(members, effects);
-            let codes = codes.into_iter().map(|result| result.err().unwrap_or(ErrorCode::NONE));
+        if self.consumers.contains_key(id) {
+            let codes = self.leave_consumers(id, members, now_ms, effects);
+            self.arm(id);
             let members = members.iter().zip(codes).map(|(leaving, code)| left(leaving, code)).collect();
             return LeaveGroupResponse { members, ..Default::default() };
         }

@@ -124,7 +124,8 @@ impl Machine for GroupMachine {
                 group.tick(now_ms, &settings, effects);
             }
             if let Some(group) = self.consumers.get_mut(&id) {
-                group.tick(now_ms, effects);
+                let late = group.late(now_ms);
+                self.fence_consumers(&id, &late, now_ms, effects);
             }
             self.arm(&id);
         }

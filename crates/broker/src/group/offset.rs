@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use milena_messages::{
-    ByteString, Bytes, ConsumerProtocolSubscription, ErrorCode, Message, OffsetCommitKey, OffsetCommitValue, Uuid,
-};
+use milena_messages::{ByteString, ErrorCode, OffsetCommitKey, OffsetCommitValue, Uuid};
 
 use crate::coordinator::Effects;
 use crate::coordinator::record::CoordinatorRecord;
 use crate::group::classic::{ClassicGroup, Phase};
+use crate::group::consumer::subscription;
 use crate::group::{GroupMachine, record};
 
 /// The protocol type of consumers.
-const CONSUMER: &str = "consumer";
+pub(super) const CONSUMER: &str = "consumer";
 
 /// What a group committed for a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +151,7 @@ impl GroupMachine {
         let Some(group) = self.groups.get(id).filter(|group| !group.is_empty()) else { return false };
         group.members().any(|member| {
             let metadata = group.protocol().and_then(|name| member.metadata(name)).unwrap_or_default();
-            subscription(&metadata).is_none_or(|topics| topics.iter().any(|name| name == topic))
+            subscription(&metadata).is_none_or(|said| said.topics.iter().any(|name| name == topic))
         })
     }
 
@@ -195,14 +194,6 @@ impl GroupMachine {
         }
         Ok(())
     }
-}
-
-/// The topics of a consumer's subscription: a version, and the message of Kafka's consumer protocol.
-fn subscription(metadata: &Bytes) -> Option<Vec<ByteString>> {
-    let version = i16::from_be_bytes(*metadata.first_chunk::<2>()?);
-    // Later versions only add fields at the end, so that the highest known one reads what it knows.
-    let version = version.clamp(0, ConsumerProtocolSubscription::VERSIONS.max());
-    ConsumerProtocolSubscription::from_bytes(metadata.slice(2..), version).ok().map(|read| read.topics)
 }
 
 impl ClassicGroup {

@@ -6,6 +6,7 @@ use milena_messages::{Bytes, ErrorCode, HeartbeatRequest, SyncGroupRequest, Sync
 
 use crate::coordinator::{Effects, MAX_BATCH_BYTES, Ticket};
 use crate::group::classic::{ClassicGroup, Phase};
+use crate::group::consumer::TopicLookup;
 use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
 
 impl GroupMachine {
@@ -14,6 +15,7 @@ impl GroupMachine {
         &mut self,
         request: &SyncGroupRequest,
         ticket: Ticket,
+        topics: &dyn TopicLookup,
         now_ms: i64,
         effects: &mut Effects<GroupMachine>,
     ) {
@@ -22,6 +24,9 @@ impl GroupMachine {
         };
         if request.group_id.is_empty() {
             return refuse(ErrorCode::INVALID_GROUP_ID, effects);
+        }
+        if self.consumers.contains_key(&*request.group_id) {
+            return self.sync_consumers(request, ticket, topics, now_ms, effects);
         }
         let settings = self.settings.clone();
         let Some(group) = self.groups.get_mut(&*request.group_id) else {
@@ -38,6 +43,9 @@ impl GroupMachine {
     pub(crate) fn heartbeat(&mut self, request: &HeartbeatRequest, now_ms: i64) -> ErrorCode {
         if request.group_id.is_empty() {
             return ErrorCode::INVALID_GROUP_ID;
+        }
+        if self.consumers.contains_key(&*request.group_id) {
+            return self.heartbeat_consumers(request, now_ms);
         }
         let Some(group) = self.groups.get_mut(&*request.group_id) else { return ErrorCode::UNKNOWN_MEMBER_ID };
         if let Err(code) = group.check_member(&request.member_id, request.group_instance_id.as_deref()) {

@@ -24,9 +24,35 @@ pub(crate) const SETTINGS: GroupSettings = GroupSettings {
         session_timeout_ms: 45_000,
         heartbeat_interval_ms: 5000,
         max_size: 3,
+        migration: consumer::MigrationPolicy::Bidirectional,
         assignment_interval_ms: 0,
     },
 };
+
+/// A cluster without topics.
+pub(crate) struct NoTopics;
+
+impl consumer::TopicLookup for NoTopics {
+    fn find(&self, _name: &str) -> Option<(milena_messages::Uuid, i32)> {
+        None
+    }
+
+    fn name(&self, _id: milena_messages::Uuid) -> Option<String> {
+        None
+    }
+
+    fn names(&self) -> Vec<ByteString> {
+        Vec::new()
+    }
+
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn version(&self) -> i64 {
+        0
+    }
+}
 
 /// A machine, its time, and what it has said.
 struct Bench {
@@ -79,7 +105,8 @@ impl Bench {
     fn join_as(&mut self, request: &JoinGroupRequest, version: i16) -> u64 {
         let unique = format!("u{}", self.tickets + 1);
         let (ticket, ()) = self.act(|machine, now_ms, ticket, effects| {
-            let join = Join { request, version, client_id: "c", client_host: "/127.0.0.1", unique, ticket };
+            let join =
+                Join { request, version, client_id: "c", client_host: "/127.0.0.1", unique, ticket, topics: &NoTopics };
             machine.join(&join, now_ms, effects);
         });
         ticket
@@ -109,7 +136,7 @@ impl Bench {
             assignments: assignments.iter().map(assignment).collect(),
             ..Default::default()
         };
-        self.act(|machine, now_ms, ticket, effects| machine.sync(&request, ticket, now_ms, effects)).0
+        self.act(|machine, now_ms, ticket, effects| machine.sync(&request, ticket, &NoTopics, now_ms, effects)).0
     }
 
     fn synced(&self, ticket: u64) -> SyncGroupResponse {
@@ -345,7 +372,8 @@ fn a_static_member_that_restarts_keeps_its_assignment() {
         group_instance_id: Some("i".into()),
         ..Default::default()
     };
-    let (ticket, ()) = bench.act(|machine, now_ms, ticket, effects| machine.sync(&request, ticket, now_ms, effects));
+    let (ticket, ()) =
+        bench.act(|machine, now_ms, ticket, effects| machine.sync(&request, ticket, &NoTopics, now_ms, effects));
     assert_eq!(bench.synced(ticket).assignment, "mine");
     assert_eq!(bench.leave(&old, Some("i")), ErrorCode::FENCED_INSTANCE_ID);
     assert_eq!(bench.leave("", Some("i")), ErrorCode::NONE);

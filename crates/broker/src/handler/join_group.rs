@@ -20,6 +20,7 @@ pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut C
             client_host: &client_host,
             unique: state.random_id(),
             ticket,
+            topics: &**state,
         };
         machine.join(&join, now_ms, effects);
     });

@@ -19,7 +19,7 @@ pub(super) fn handle(context: &Context, request: SyncGroupRequest, _cost: &mut C
     }
     let state = &context.state;
     let reply = state.groups.run(state, context.node.id, &request.group_id, |machine, now_ms, ticket, effects| {
-        machine.sync(&request, ticket, now_ms, effects);
+        machine.sync(&request, ticket, &**state, now_ms, effects);
     });
     coordinated(reply, move |reply| match reply {
         Ok(GroupReply::Sync(response)) => response,

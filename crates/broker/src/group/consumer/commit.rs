@@ -2,7 +2,7 @@
 
 use milena_messages::{ErrorCode, Uuid};
 
-use crate::group::consumer::ConsumerGroup;
+use crate::group::consumer::{ConsumerGroup, ConsumerMember};
 use crate::group::offset::Committer;
 
 impl ConsumerGroup {
@@ -15,10 +15,10 @@ impl ConsumerGroup {
             return Ok(());
         }
         let member = self.members.get(who.member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
-        if !who.is_transactional && !who.knows_epochs {
+        if !who.is_transactional && member.classic.is_none() && !who.knows_epochs {
             return Err(ErrorCode::UNSUPPORTED_VERSION);
         }
-        if who.generation > member.epoch { Err(ErrorCode::STALE_MEMBER_EPOCH) } else { Ok(()) }
+        if who.generation > member.epoch { Err(member.stale()) } else { Ok(()) }
     }
 
     /// Checks whether a member that passed [`check_commit`](Self::check_commit) may commit for this partition. One of an
@@ -37,7 +37,7 @@ impl ConsumerGroup {
         let place = (topic, partition);
         match member.assigned.get(&place).or_else(|| member.pending_revocation.get(&place)) {
             Some(since) if *since <= who.generation => Ok(()),
-            _ => Err(ErrorCode::STALE_MEMBER_EPOCH),
+            _ => Err(member.stale()),
         }
     }
 
@@ -57,6 +57,13 @@ impl ConsumerGroup {
             return if epoch < 0 { Ok(()) } else { Err(ErrorCode::UNKNOWN_SERVER_ERROR) };
         };
         let member = self.members.get(member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
-        if epoch == member.epoch { Ok(()) } else { Err(ErrorCode::STALE_MEMBER_EPOCH) }
+        if epoch == member.epoch { Ok(()) } else { Err(member.stale()) }
+    }
+}
+
+impl ConsumerMember {
+    /// The code for a wrong epoch, which members of the classic protocol know as a generation.
+    fn stale(&self) -> ErrorCode {
+        if self.classic.is_some() { ErrorCode::ILLEGAL_GENERATION } else { ErrorCode::STALE_MEMBER_EPOCH }
     }
 }

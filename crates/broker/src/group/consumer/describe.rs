@@ -8,6 +8,8 @@ use milena_messages::list_groups::response::ListedGroup;
 
 use crate::group::consumer::{ConsumerGroup, ConsumerMember, TopicLookup};
 
+/// The type of a member of the classic protocol.
+const CLASSIC_MEMBER: i8 = 0;
 /// The type of a member of the consumer protocol.
 const CONSUMER_MEMBER: i8 = 1;
 
@@ -55,7 +57,7 @@ impl ConsumerGroup {
             subscribed_topic_regex: Some(member.regex.clone().into()),
             assignment: assignment(owned, topics),
             target_assignment: assignment(target, topics),
-            member_type: CONSUMER_MEMBER,
+            member_type: if member.classic.is_some() { CLASSIC_MEMBER } else { CONSUMER_MEMBER },
             ..Default::default()
         }
     }

@@ -6,14 +6,14 @@ use milena_messages::consumer_group_heartbeat::response::{Assignment, TopicParti
 use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode, Uuid};
 
 use crate::coordinator::Effects;
+use crate::group::GroupMachine;
 use crate::group::consumer::assignor::Candidate;
 use crate::group::consumer::reconcile::Report;
 use crate::group::consumer::subscription::RegexChange;
 use crate::group::consumer::{
-    Assignor, ConsumerGroup, ConsumerMember, ConsumerSettings, JOIN, LEAVE, LEAVE_STATIC, MemberState, Owned, Refused,
-    TopicLookup, record, refused,
+    Assignor, ConsumerGroup, ConsumerMember, ConsumerSettings, Found, JOIN, LEAVE, LEAVE_STATIC, MemberState, Owned,
+    Refused, TopicLookup, record, refused,
 };
-use crate::group::{GroupMachine, record as group_record};
 
 /// A heartbeat, and what is known of its client.
 pub(crate) struct ConsumerHeartbeat<'a> {
@@ -38,57 +38,73 @@ impl GroupMachine {
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let id = &*heartbeat.request.group_id;
         let response = match heartbeat.request.member_epoch {
-            LEAVE | LEAVE_STATIC => self.consumer_leave(heartbeat, effects),
-            epoch => {
-                if !self.consumers.contains_key(id) {
-                    self.make_way_for_consumers(id, epoch, effects)?;
-                }
-                let settings = self.settings.consumer.clone();
-                let group = self.consumers.entry(id.to_owned()).or_insert_with(|| ConsumerGroup::new(id));
-                // What is too much for the log has not happened. A heartbeat that says nothing new is not worth a copy.
-                let backup = (!group.is_steady(heartbeat)).then(|| group.clone());
-                let mut response = group.heartbeat(heartbeat, &settings, now_ms, effects);
-                if let (Err(code), Some(backup)) = (effects.check_size(), backup) {
-                    *group = backup;
-                    response =
-                        Err(refused(code, "The member or its assignment is too large for the log of the group."));
-                }
-                if group.is_unwritten() {
-                    self.consumers.remove(id);
-                }
-                response
-            }
+            LEAVE | LEAVE_STATIC => self.consumer_leave(heartbeat, now_ms, effects),
+            epoch if !self.consumers.contains_key(id) => self.first_heartbeat(heartbeat, epoch, now_ms, effects),
+            _ => self.next_heartbeat(heartbeat, now_ms, effects),
         };
         self.arm(id);
         response
     }
 
-    /// Makes sure that a consumer group of this id can begin. An empty classic group gives way.
-    fn make_way_for_consumers(
+    /// A heartbeat that begins a group, or makes a classic group one of the consumer protocol.
+    fn first_heartbeat(
         &mut self,
-        id: &str,
-        member_epoch: i32,
+        heartbeat: &ConsumerHeartbeat<'_>,
+        epoch: i32,
+        now_ms: i64,
         effects: &mut Effects<GroupMachine>,
-    ) -> Result<(), Refused> {
-        let classic = self.groups.get(id);
-        if member_epoch != JOIN {
-            let message = match classic {
-                Some(_) => format!("Group {id} is not a consumer group."),
-                None => format!("Consumer group {id} not found."),
-            };
-            return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let id = &*heartbeat.request.group_id;
+        let mut own = Effects::new();
+        let mut group = self.begin_consumer_group(id, epoch, heartbeat.topics, &mut own)?;
+        let response = group.heartbeat(heartbeat, &self.settings.consumer, now_ms, &mut own)?;
+        own.check_size().map_err(too_large)?;
+        group.begin_classic_sessions(now_ms);
+        self.end_classic_group(id, effects);
+        effects.absorb(own);
+        self.consumers.insert(id.to_owned(), group);
+        Ok(response)
+    }
+
+    fn next_heartbeat(
+        &mut self,
+        heartbeat: &ConsumerHeartbeat<'_>,
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+        let id = &*heartbeat.request.group_id;
+        let Some(group) = self.consumers.get_mut(id) else { return Err(self.no_consumer_group(id)) };
+        // What is too much for the log has not happened. A heartbeat that says nothing new is not worth a copy.
+        let backup = (!group.is_steady(heartbeat)).then(|| group.clone());
+        let response = group.heartbeat(heartbeat, &self.settings.consumer, now_ms, effects);
+        match (effects.check_size(), backup) {
+            (Err(code), Some(backup)) => {
+                *group = backup;
+                Err(too_large(code))
+            }
+            _ => response,
         }
-        let Some(classic) = classic else { return Ok(()) };
-        if !classic.is_empty() {
-            // As Kafka with `group.consumer.migration.policy=disabled`.
-            let message =
-                format!("Cannot upgrade classic group {id} to consumer group because online upgrade is disabled.");
-            return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
-        }
-        self.groups.remove(id);
-        self.due.remove(id);
-        effects.record(group_record::group_tombstone(id));
-        Ok(())
+    }
+}
+
+fn too_large(code: ErrorCode) -> Refused {
+    refused(code, "The member or its assignment is too large for the log of the group.")
+}
+
+/// What a request changes about a member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    /// The names of topics that it reads.
+    pub(super) names: bool,
+    pub(super) regex: RegexChange,
+    /// The assignor that most members prefer.
+    pub(super) assignor: bool,
+}
+
+impl Change {
+    /// Whether the member reads something else than before.
+    pub(super) fn subscription(self) -> bool {
+        self.names || self.regex != RegexChange::None
     }
 }
 
@@ -103,35 +119,20 @@ impl ConsumerGroup {
         let request = heartbeat.request;
         let id = heartbeat.member_id;
         self.check_room(id, request.instance_id.as_deref(), settings)?;
-        let before = self.find(heartbeat)?;
+        let found = self.find(heartbeat)?;
         self.check_regex(request.subscribed_topic_regex.as_deref().unwrap_or_default())?;
         let owned = request.topic_partitions.as_deref();
-        if before.state == MemberState::Unknown && owned.is_none_or(|owned| !owned.is_empty()) {
+        if found.member.state == MemberState::Unknown && owned.is_none_or(|owned| !owned.is_empty()) {
             // Says why.
             let report = Report { owned, subscription_changed: false, subscribed: BTreeSet::new() };
-            self.reconcile(&before, &report)?;
+            self.reconcile(&found.member, &report)?;
         }
         // From here on nothing fails.
-        let assignor = self.assignor();
-        if before.id != id {
-            self.remove_member(&before.id, effects);
-        }
-        let before = ConsumerMember { id: id.to_owned(), ..before };
+        let before = ConsumerMember { id: id.to_owned(), ..found.member.clone() };
         let member = updated(&before, heartbeat);
-        let is_known = self.members.contains_key(id);
-        if !is_known || member != before {
-            effects.record(record::member(&self.id, &member));
-        }
-        if let Some(target) = self.replaced_target.take() {
-            effects.record(record::target(&self.id, id, &target));
-            self.targets.insert(id.to_owned(), target);
-            effects.record(record::current(&self.id, &member));
-        }
-        self.members.insert(id.to_owned(), member.clone());
-        let names_changed = member.subscribed != before.subscribed;
-        let regex = self.change_regex(&before, &member, effects);
-        let subscription_changed = names_changed || regex != RegexChange::None;
-        let bump = names_changed || regex == RegexChange::Known || self.assignor() != assignor;
+        let change = self.take_in(found, &before, &member, effects);
+        let subscription_changed = change.subscription();
+        let bump = change.names || change.regex == RegexChange::Known || change.assignor;
         self.maybe_begin_epoch(bump, heartbeat.topics, effects);
         self.maybe_assign(settings, heartbeat.topics, now_ms, effects);
 
@@ -145,6 +146,7 @@ impl ConsumerGroup {
         };
         let timers = self.timers.entry(id.to_owned()).or_default();
         timers.session = Some(now_ms + i64::from(settings.session_timeout_ms));
+        (timers.join, timers.sync) = (None, None);
         if after != member {
             effects.record(record::current(&self.id, &after));
             timers.revocation = (after.state == MemberState::UnrevokedPartitions)
@@ -165,9 +167,33 @@ impl ConsumerGroup {
         Ok(response)
     }
 
-    /// Whether nothing of the group is in the log yet.
-    fn is_unwritten(&self) -> bool {
-        self.members.is_empty() && self.assignment_epoch == 0
+    /// Takes a member in as it is now, with its id in place of another one if it replaces one.
+    pub(super) fn take_in(
+        &mut self,
+        found: Found,
+        before: &ConsumerMember,
+        member: &ConsumerMember,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Change {
+        let assignor = self.assignor();
+        let id = &member.id;
+        if found.member.id != *id {
+            self.remove_member(&found.member.id, effects);
+        }
+        if !self.members.contains_key(id) || member != before {
+            effects.record(record::member(&self.id, member));
+        }
+        if let Some(target) = found.target {
+            effects.record(record::target(&self.id, id, &target));
+            self.targets.insert(id.clone(), target);
+            effects.record(record::current(&self.id, member));
+        }
+        self.members.insert(id.clone(), member.clone());
+        Change {
+            names: member.subscribed != before.subscribed,
+            regex: self.change_regex(before, member, effects),
+            assignor: self.assignor() != assignor,
+        }
     }
 
     /// Whether the heartbeat is one of a member that has all it should have, and says nothing new.
@@ -178,7 +204,12 @@ impl ConsumerGroup {
         is_reconciled && request.member_epoch != JOIN && !names_subscription(request)
     }
 
-    fn check_room(&self, member: &str, instance: Option<&str>, settings: &ConsumerSettings) -> Result<(), Refused> {
+    pub(super) fn check_room(
+        &self,
+        member: &str,
+        instance: Option<&str>,
+        settings: &ConsumerSettings,
+    ) -> Result<(), Refused> {
         let is_back = || instance.is_some_and(|instance| self.static_member(instance).is_some());
         if self.members.len() < settings.max_size || self.members.contains_key(member) || is_back() {
             return Ok(());
@@ -189,25 +220,27 @@ impl ConsumerGroup {
 
     /// The member as it was before this heartbeat: a new one, or, for a static member that comes back under another id,
     /// the one that it replaces.
-    fn find(&mut self, heartbeat: &ConsumerHeartbeat<'_>) -> Result<ConsumerMember, Refused> {
+    fn find(&self, heartbeat: &ConsumerHeartbeat<'_>) -> Result<Found, Refused> {
         let (id, epoch) = (heartbeat.member_id, heartbeat.request.member_epoch);
         let owned = heartbeat.request.topic_partitions.as_deref();
+        let new = || self.members.get(id).cloned().unwrap_or_else(|| ConsumerMember::new(id));
+        let found = |member: ConsumerMember| Found { member, target: None };
         let Some(instance_id) = heartbeat.request.instance_id.as_deref() else {
             if epoch == JOIN {
-                return Ok(self.members.get(id).cloned().unwrap_or_else(|| ConsumerMember::new(id)));
+                return Ok(found(new()));
             }
             let member = self.member(id)?;
             check_epoch(member, epoch, owned)?;
-            return Ok(member.clone());
+            return Ok(found(member.clone()));
         };
         if epoch != JOIN {
             let member = self.check_instance(id, instance_id)?;
             check_epoch(member, epoch, owned)?;
-            return Ok(member.clone());
+            return Ok(found(member.clone()));
         }
         match self.static_member(instance_id) {
-            None => Ok(self.members.get(id).cloned().unwrap_or_else(|| ConsumerMember::new(id))),
-            Some(member) if member.epoch != LEAVE_STATIC => {
+            None => Ok(found(new())),
+            Some(member) if member.classic.is_none() && member.epoch != LEAVE_STATIC => {
                 let message = format!(
                     "Static member {id} with instance id {instance_id} cannot join the group because the instance id is \
                      owned by {} member.",
@@ -215,12 +248,14 @@ impl ConsumerGroup {
                 );
                 Err(refused(ErrorCode::UNRELEASED_INSTANCE_ID, message))
             }
-            Some(member) => {
-                let member = ConsumerMember { epoch: 0, previous_epoch: 0, ..member.clone() };
-                self.replaced_target = Some(self.target(&member.id));
-                Ok(member)
-            }
+            Some(member) => Ok(self.replaced(member)),
         }
+    }
+
+    /// A static member whose place another one takes.
+    pub(super) fn replaced(&self, member: &ConsumerMember) -> Found {
+        let target = Some(self.target(&member.id));
+        Found { member: ConsumerMember { epoch: 0, previous_epoch: 0, ..member.clone() }, target }
     }
 
     /// The static member of this instance id, checked that it has this member id.
@@ -247,7 +282,12 @@ impl ConsumerGroup {
 
     /// Begins an epoch when members, subscriptions or topics changed. Without a change this costs the same however large
     /// the group is.
-    fn maybe_begin_epoch(&mut self, bump: bool, topics: &dyn TopicLookup, effects: &mut Effects<GroupMachine>) {
+    pub(super) fn maybe_begin_epoch(
+        &mut self,
+        bump: bool,
+        topics: &dyn TopicLookup,
+        effects: &mut Effects<GroupMachine>,
+    ) {
         if bump || self.known_version != Some(topics.version()) {
             self.begin_epoch(topics, bump, effects);
         }
@@ -266,7 +306,7 @@ impl ConsumerGroup {
     }
 
     /// Computes a new target when the last one is of an older epoch.
-    fn maybe_assign(
+    pub(super) fn maybe_assign(
         &mut self,
         settings: &ConsumerSettings,
         topics: &dyn TopicLookup,
@@ -350,6 +390,7 @@ fn updated(before: &ConsumerMember, heartbeat: &ConsumerHeartbeat<'_>) -> Consum
         server_assignor: text(&request.server_assignor, &before.server_assignor),
         client_id: heartbeat.client_id.to_owned(),
         client_host: heartbeat.client_host.to_owned(),
+        classic: None,
         rebalance_timeout_ms: match request.rebalance_timeout_ms {
             -1 => before.rebalance_timeout_ms,
             timeout => timeout,

@@ -14,11 +14,13 @@ impl GroupMachine {
     pub(super) fn consumer_leave(
         &mut self,
         heartbeat: &ConsumerHeartbeat<'_>,
+        now_ms: i64,
         effects: &mut Effects<GroupMachine>,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
         let (id, epoch) = (heartbeat.member_id, heartbeat.request.member_epoch);
-        let missing = self.no_consumer_group(&heartbeat.request.group_id);
-        let group = self.consumers.get_mut(&*heartbeat.request.group_id).ok_or(missing)?;
+        let group_id = &*heartbeat.request.group_id;
+        let missing = self.no_consumer_group(group_id);
+        let group = self.consumers.get_mut(group_id).ok_or(missing)?;
         match heartbeat.request.instance_id.as_deref() {
             Some(instance_id) => _ = group.check_instance(id, instance_id)?,
             None => _ = group.member(id)?,
@@ -26,13 +28,48 @@ impl GroupMachine {
         if epoch == LEAVE_STATIC {
             group.step_aside(id, effects);
         } else {
-            group.fence(&[id.to_owned()], effects);
+            self.fence_consumers(group_id, &[id.to_owned()], now_ms, effects);
         }
         Ok(ConsumerGroupHeartbeatResponse {
             member_id: Some(id.to_owned().into()),
             member_epoch: epoch,
             ..Default::default()
         })
+    }
+
+    /// LeaveGroup of members, which operators use for both kinds of groups. Those who can go, go at once.
+    pub(crate) fn leave_consumers(
+        &mut self,
+        id: &str,
+        leaving: &[MemberIdentity],
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) -> Vec<ErrorCode> {
+        let Some(group) = self.consumers.get(id) else { return Vec::new() };
+        let found: Vec<_> = leaving.iter().map(|one| group.find_leaving(one)).collect();
+        let gone: BTreeSet<String> = found.iter().flatten().cloned().collect();
+        let gone: Vec<String> = gone.into_iter().collect();
+        self.fence_consumers(id, &gone, now_ms, effects);
+        found.into_iter().map(|found| found.err().unwrap_or(ErrorCode::NONE)).collect()
+    }
+
+    /// Removes members of a consumer group. Those who are left may be a classic group.
+    pub(crate) fn fence_consumers(
+        &mut self,
+        id: &str,
+        gone: &[String],
+        now_ms: i64,
+        effects: &mut Effects<GroupMachine>,
+    ) {
+        let Some(group) = self.consumers.get(id).filter(|_| !gone.is_empty()) else { return };
+        let downgrades = self.downgrades_without(group, gone);
+        let Some(group) = self.consumers.get_mut(id) else { return };
+        if downgrades {
+            gone.iter().for_each(|id| group.remove_member(id, effects));
+            self.downgrade(id, true, now_ms, effects);
+        } else {
+            group.fence(gone, effects);
+        }
     }
 
     /// Deletes a consumer group without members.
@@ -55,21 +92,6 @@ impl ConsumerGroup {
             member.step_aside();
             effects.record(record::current(&self.id, member));
         }
-    }
-
-    /// LeaveGroup of members, which operators use for both kinds of groups. Those who can go, go at once.
-    pub(crate) fn leave(
-        &mut self,
-        leaving: &[MemberIdentity],
-        effects: &mut Effects<GroupMachine>,
-    ) -> Vec<Result<(), ErrorCode>> {
-        let found: Vec<_> = leaving.iter().map(|one| self.find_leaving(one)).collect();
-        let gone: BTreeSet<String> = found.iter().flatten().cloned().collect();
-        if !gone.is_empty() {
-            let gone: Vec<String> = gone.into_iter().collect();
-            self.fence(&gone, effects);
-        }
-        found.into_iter().map(|found| found.map(|_| ())).collect()
     }
 
     fn find_leaving(&self, leaving: &MemberIdentity) -> Result<String, ErrorCode> {
@@ -116,7 +138,17 @@ impl ConsumerGroup {
         effects.record(record::member_tombstone(&self.id, id));
     }
 
-    /// The records that make the group go.
+    /// The records that make the group go with all its members.
+    pub(super) fn all_tombstones(&self, effects: &mut Effects<GroupMachine>) {
+        for id in self.members.keys() {
+            effects.record(record::current_tombstone(&self.id, id));
+            effects.record(record::target_tombstone(&self.id, id));
+            effects.record(record::member_tombstone(&self.id, id));
+        }
+        self.tombstones(effects);
+    }
+
+    /// The records that make a group without members go.
     pub(super) fn tombstones(&self, effects: &mut Effects<GroupMachine>) {
         effects.record(record::target_metadata_tombstone(&self.id));
         self.regexes.keys().for_each(|regex| effects.record(record::regex_tombstone(&self.id, regex)));

@@ -5,10 +5,14 @@
 //! All of this is in the log. Only timers are in memory, and begin again after a replay.
 
 mod assignor;
+mod classic;
 mod commit;
 mod describe;
 mod heartbeat;
 mod leave;
+mod migrate;
+#[cfg(test)]
+mod migration_tests;
 mod re2;
 mod reconcile;
 mod record;
@@ -19,15 +23,15 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use milena_messages::{
-    ByteString, ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupMemberMetadataKey, ConsumerGroupMetadataKey,
-    ConsumerGroupRegularExpressionKey, ErrorCode, TypedRecord, Uuid,
+    ByteString, Bytes, ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey, ConsumerGroupRegularExpressionKey, ErrorCode, TypedRecord, Uuid,
 };
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMetadataKey};
 
 pub(crate) use self::assignor::{Assignor, Partitions};
 pub(crate) use self::heartbeat::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, check};
+pub(crate) use self::migrate::{MigrationPolicy, subscription};
 use crate::cluster::{State, TopicRef};
-use crate::coordinator::Effects;
 use crate::coordinator::record::CoordinatorRecord;
 use crate::group::GroupMachine;
 use crate::group::consumer::subscription::Resolved;
@@ -48,6 +52,8 @@ pub(crate) struct ConsumerSettings {
     pub(crate) heartbeat_interval_ms: i32,
     /// `group.consumer.max.size`
     pub(crate) max_size: usize,
+    /// `group.consumer.migration.policy`
+    pub(crate) migration: MigrationPolicy,
     /// `group.consumer.assignment.interval.ms`: at least so long between two target assignments.
     pub(crate) assignment_interval_ms: i32,
 }
@@ -151,6 +157,24 @@ pub(crate) struct ConsumerMember {
     pub(crate) state: MemberState,
     pub(crate) assigned: Owned,
     pub(crate) pending_revocation: Owned,
+    /// What a member of the classic protocol said when it joined.
+    pub(crate) classic: Option<ClassicSide>,
+}
+
+/// What is known of a member of the classic protocol besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClassicSide {
+    pub(crate) session_timeout_ms: i32,
+    /// Names and metadata, most wanted first.
+    pub(crate) protocols: Vec<(String, Bytes)>,
+}
+
+/// The member that a request names, as it was before.
+#[derive(Clone, Debug)]
+struct Found {
+    member: ConsumerMember,
+    /// The target of a static member whose place another id takes.
+    target: Option<Partitions>,
 }
 
 impl ConsumerMember {
@@ -169,6 +193,10 @@ struct Timers {
     session: Option<i64>,
     /// The epoch that the member has to leave, and until when.
     revocation: Option<(i32, i64)>,
+    /// Until when a member of the classic protocol has to join again.
+    join: Option<i64>,
+    /// Until when a member of the classic protocol has to ask for its assignment.
+    sync: Option<i64>,
 }
 
 /// A group of the consumer protocol.
@@ -195,8 +223,6 @@ pub(crate) struct ConsumerGroup {
     has_new_regex: bool,
     /// When expressions were compared last.
     compared_at: Option<i64>,
-    /// The target of a static member, while another member takes its place.
-    replaced_target: Option<Partitions>,
 }
 
 /// The epoch of a group of which nothing was written yet.
@@ -219,7 +245,6 @@ impl ConsumerGroup {
             regex_version: None,
             has_new_regex: false,
             compared_at: None,
-            replaced_target: None,
         }
     }
 
@@ -263,7 +288,8 @@ impl ConsumerGroup {
 
     /// When the group has something to do.
     pub(super) fn next_deadline(&self) -> Option<i64> {
-        let each = |timers: &Timers| [timers.session, timers.revocation.map(|(_, time)| time)];
+        let each =
+            |timers: &Timers| [timers.session, timers.revocation.map(|(_, time)| time), timers.join, timers.sync];
         self.timers.values().flat_map(each).flatten().min()
     }
 
@@ -273,14 +299,16 @@ impl ConsumerGroup {
             session: Some(now_ms + i64::from(settings.session_timeout_ms)),
             revocation: (member.state == MemberState::UnrevokedPartitions)
                 .then(|| (member.epoch, now_ms + i64::from(member.rebalance_timeout_ms))),
+            ..Timers::default()
         };
         self.timers = self.members.iter().map(|(id, member)| (id.clone(), timers(member))).collect();
     }
 
-    /// Removes members whose session ended, and those that did not give up partitions in time.
-    pub(super) fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
+    /// The members whose session ended, and those that did not give up partitions, join or sync in time.
+    pub(super) fn late(&mut self, now_ms: i64) -> Vec<String> {
         let is_late = |(id, timers): (&String, &Timers)| {
-            let session = timers.session.is_some_and(|time| time <= now_ms);
+            let is_past = |time: Option<i64>| time.is_some_and(|time| time <= now_ms);
+            let session = is_past(timers.session) || is_past(timers.join) || is_past(timers.sync);
             let revocation = timers.revocation.is_some_and(|(epoch, time)| {
                 time <= now_ms && self.members.get(id).is_some_and(|member| member.epoch == epoch)
             });
@@ -291,9 +319,7 @@ impl ConsumerGroup {
             // A member that went on in time is not late.
             timers.revocation = timers.revocation.filter(|(_, time)| *time > now_ms);
         }
-        if !late.is_empty() {
-            self.fence(&late, effects);
-        }
+        late
     }
 }
 

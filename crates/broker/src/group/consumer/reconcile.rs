@@ -95,7 +95,7 @@ impl ConsumerGroup {
     }
 
     /// Whether another member has the partition, or has not given it up yet.
-    fn is_held_by_another(&self, id: &str, place: (Uuid, i32)) -> bool {
+    pub(super) fn is_held_by_another(&self, id: &str, place: (Uuid, i32)) -> bool {
         let holds = |member: &ConsumerMember| {
             member.assigned.contains_key(&place) || member.pending_revocation.contains_key(&place)
         };

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use milena_messages::group_coordinator::consumer_group_current_member_assignment_value::TopicPartitions;
+use milena_messages::group_coordinator::consumer_group_member_metadata_value::{
+    ClassicMemberMetadata, ClassicProtocol,
+};
 use milena_messages::group_coordinator::consumer_group_target_assignment_member_value::TopicPartition;
 use milena_messages::{
-    ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataKey, ConsumerGroupMetadataValue,
-    ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue, Uuid,
+    Bytes, ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue, ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue, Uuid,
 };
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue};
 use milena_messages::{ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue};
 
 use crate::coordinator::record::CoordinatorRecord;
 use crate::group::consumer::subscription::Resolved;
-use crate::group::consumer::{ConsumerGroup, ConsumerMember, MemberState, Owned, Partitions};
+use crate::group::consumer::{ClassicSide, ConsumerGroup, ConsumerMember, MemberState, Owned, Partitions};
 use crate::group::record::{remove, set};
 
 /// All of these records have one version.
@@ -49,9 +52,23 @@ pub(super) fn member(group: &str, member: &ConsumerMember) -> CoordinatorRecord 
         subscribed_topic_regex: Some(member.regex.clone().into()),
         rebalance_timeout_ms: member.rebalance_timeout_ms,
         server_assignor: optional(&member.server_assignor),
+        classic_member_metadata: member.classic.as_ref().map(classic),
         ..Default::default()
     };
     set(&member_key(group, &member.id), &value, VERSION)
+}
+
+fn classic(side: &ClassicSide) -> ClassicMemberMetadata {
+    let protocol = |(name, metadata): &(String, Bytes)| ClassicProtocol {
+        name: name.clone().into(),
+        metadata: metadata.clone(),
+        ..Default::default()
+    };
+    ClassicMemberMetadata {
+        session_timeout_ms: side.session_timeout_ms,
+        supported_protocols: side.protocols.iter().map(protocol).collect(),
+        ..Default::default()
+    }
 }
 
 pub(super) fn member_tombstone(group: &str, member: &str) -> CoordinatorRecord {
@@ -175,6 +192,10 @@ impl ConsumerGroup {
         member.rebalance_timeout_ms = value.rebalance_timeout_ms;
         member.server_assignor = value.server_assignor.map(|text| text.to_string());
         member.subscribed = value.subscribed_topic_names.iter().map(|name| name.to_string()).collect();
+        member.classic = value.classic_member_metadata.map(|side| ClassicSide {
+            session_timeout_ms: side.session_timeout_ms,
+            protocols: side.supported_protocols.into_iter().map(|one| (one.name.to_string(), one.metadata)).collect(),
+        });
         member.regex = value.subscribed_topic_regex.map(|regex| regex.to_string()).unwrap_or_default();
     }
 

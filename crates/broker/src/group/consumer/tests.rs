@@ -7,16 +7,16 @@ use milena_messages::leave_group::request::MemberIdentity;
 use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
 use super::*;
-use crate::coordinator::Machine;
+use crate::coordinator::{Effects, Machine};
 use crate::group::offset::Committer;
 use crate::group::tests::SETTINGS;
 use crate::group::{GroupMachine, GroupSettings};
 
-const FOO: Uuid = Uuid::from_bytes([1; 16]);
-const BAR: Uuid = Uuid::from_bytes([2; 16]);
+pub(super) const FOO: Uuid = Uuid::from_bytes([1; 16]);
+pub(super) const BAR: Uuid = Uuid::from_bytes([2; 16]);
 
 /// Two topics, of which one may grow or go.
-struct Cluster(RefCell<BTreeMap<&'static str, (Uuid, i32)>>);
+pub(super) struct Cluster(RefCell<BTreeMap<&'static str, (Uuid, i32)>>);
 
 impl TopicLookup for Cluster {
     fn find(&self, name: &str) -> Option<(Uuid, i32)> {
@@ -42,35 +42,35 @@ impl TopicLookup for Cluster {
     }
 }
 
-struct Bench {
-    machine: GroupMachine,
-    cluster: Cluster,
-    now_ms: i64,
-    log: Vec<CoordinatorRecord>,
+pub(super) struct Bench {
+    pub(super) machine: GroupMachine,
+    pub(super) cluster: Cluster,
+    pub(super) now_ms: i64,
+    pub(super) log: Vec<CoordinatorRecord>,
 }
 
-type Response = Result<ConsumerGroupHeartbeatResponse, Refused>;
+pub(super) type Response = Result<ConsumerGroupHeartbeatResponse, Refused>;
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(SETTINGS)
     }
 
-    fn with(settings: GroupSettings) -> Self {
+    pub(super) fn with(settings: GroupSettings) -> Self {
         let mut machine = GroupMachine::with_settings(settings);
         machine.loaded(0);
         let cluster = Cluster(RefCell::new(BTreeMap::from([("foo", (FOO, 4)), ("bar", (BAR, 2))])));
         Self { machine, cluster, now_ms: 1_000_000, log: Vec::new() }
     }
 
-    fn take(&mut self, effects: &Effects<GroupMachine>) {
+    pub(super) fn take(&mut self, effects: &Effects<GroupMachine>) {
         for record in effects.records() {
             self.machine.replay(record, None);
             self.log.push(record.clone());
         }
     }
 
-    fn send(&mut self, request: &ConsumerGroupHeartbeatRequest) -> Response {
+    pub(super) fn send(&mut self, request: &ConsumerGroupHeartbeatRequest) -> Response {
         check(request, 1)?;
         let mut effects = Effects::new();
         let heartbeat = ConsumerHeartbeat {
@@ -87,7 +87,7 @@ impl Bench {
     }
 
     /// A coordinator that reads the log knows what this one knows.
-    fn replayed_is_live(&self) {
+    pub(super) fn replayed_is_live(&self) {
         let other = self.replay();
         assert_eq!(other.consumers.len(), self.machine.consumers.len());
         for (id, live) in &self.machine.consumers {
@@ -114,24 +114,24 @@ impl Bench {
         self.machine.loaded(self.now_ms);
     }
 
-    fn beat(&mut self, member: &str, epoch: i32) -> Response {
+    pub(super) fn beat(&mut self, member: &str, epoch: i32) -> Response {
         self.send(&request(member, epoch))
     }
 
-    fn owning(&mut self, member: &str, epoch: i32, owned: &[(Uuid, &[i32])]) -> Response {
+    pub(super) fn owning(&mut self, member: &str, epoch: i32, owned: &[(Uuid, &[i32])]) -> Response {
         self.send(&ConsumerGroupHeartbeatRequest { topic_partitions: Some(topics(owned)), ..request(member, epoch) })
     }
 
-    fn join(&mut self, member: &str) -> ConsumerGroupHeartbeatResponse {
+    pub(super) fn join(&mut self, member: &str) -> ConsumerGroupHeartbeatResponse {
         self.send(&joining(member)).unwrap()
     }
 
-    fn leave(&mut self, member: &str, instance_id: Option<&str>, epoch: i32) -> Response {
+    pub(super) fn leave(&mut self, member: &str, instance_id: Option<&str>, epoch: i32) -> Response {
         let instance_id = instance_id.map(|id| id.to_owned().into());
         self.send(&ConsumerGroupHeartbeatRequest { instance_id, ..request(member, epoch) })
     }
 
-    fn advance(&mut self, ms: i64) {
+    pub(super) fn advance(&mut self, ms: i64) {
         let until = self.now_ms + ms;
         while let Some(time) = self.machine.deadline().filter(|time| *time <= until) {
             self.now_ms = self.now_ms.max(time);
@@ -161,7 +161,7 @@ fn request(member: &str, member_epoch: i32) -> ConsumerGroupHeartbeatRequest {
     }
 }
 
-fn joining(member: &str) -> ConsumerGroupHeartbeatRequest {
+pub(super) fn joining(member: &str) -> ConsumerGroupHeartbeatRequest {
     ConsumerGroupHeartbeatRequest {
         rebalance_timeout_ms: 5000,
         subscribed_topic_names: Some(vec!["foo".into(), "bar".into()]),
@@ -180,7 +180,7 @@ fn topics(owned: &[(Uuid, &[i32])]) -> Vec<TopicPartitions> {
 }
 
 /// Topics and partitions of a response that has an assignment.
-fn assigned(response: &ConsumerGroupHeartbeatResponse) -> Option<Vec<(Uuid, Vec<i32>)>> {
+pub(super) fn assigned(response: &ConsumerGroupHeartbeatResponse) -> Option<Vec<(Uuid, Vec<i32>)>> {
     let all = response.assignment.as_ref()?.topic_partitions.iter();
     Some(all.map(|topic| (topic.topic_id, topic.partitions.to_vec())).collect())
 }
