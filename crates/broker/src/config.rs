@@ -45,6 +45,12 @@ pub struct BrokerConfig {
     /// Most bytes of records in one Fetch response, whatever the request asks for; only a first batch that is larger
     /// comes all the same. Kafka's `fetch.max.bytes`. Default: 55 MiB.
     pub fetch_max_bytes: i32,
+    /// Most fetch sessions of a node (KIP-227). Kafka divides them between eight shards, so that fewer than eight are none.
+    /// Kafka's `max.incremental.fetch.session.cache.slots`. Default: 1000.
+    pub max_fetch_sessions: usize,
+    /// Whether leaders send consumers to a replica in their rack (KIP-392), as Kafka does with `replica.selector.class` set
+    /// to `RackAwareReplicaSelector`. Default: false.
+    pub rack_aware_fetch: bool,
     /// Most partitions of all topics together. Default: 100,000.
     pub max_partitions: usize,
     /// Most connections of a listener at the same time. One more takes the place of a connection that never sent a request or
@@ -183,6 +189,8 @@ impl Default for BrokerConfig {
             max_message_bytes: 1_048_588,
             max_frame: DEFAULT_MAX_FRAME,
             fetch_max_bytes: 55 << 20,
+            max_fetch_sessions: 1000,
+            rack_aware_fetch: false,
             max_partitions: 100_000,
             max_connections: 1024,
             idle_timeout: Duration::from_secs(600),

@@ -126,6 +126,7 @@ mod coordinator;
 mod cost;
 mod error;
 mod fault;
+mod fetch_session;
 mod group;
 mod handler;
 mod net;

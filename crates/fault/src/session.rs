@@ -21,6 +21,24 @@ pub struct Members {
 }
 
 impl Members {
+    /// The partitions of a fetch session as its broker knows them: by the text of a topic's id (`by_id`), or by its name.
+    pub fn of_fetch(by_id: bool, partitions: impl IntoIterator<Item = (String, i32)>) -> Self {
+        let mut members = Self { topics: BTreeMap::new(), by_id };
+        for (topic, partition) in partitions {
+            members.topics.entry(topic).or_default().insert(partition.into());
+        }
+        members
+    }
+
+    /// With what a request of the session adds, and without what it forgets.
+    #[must_use]
+    pub fn after(mut self, request: &FaultedRequest) -> Self {
+        if let Some(json) = request.json() {
+            self.apply(request.api, request.version, &json);
+        }
+        self
+    }
+
     fn apply(&mut self, api: ApiKey, version: i16, request: &Value) {
         self.by_id = api != ApiKey::FETCH || version >= 13;
         let topic_field = if self.by_id { "topicId" } else { "topic" };

@@ -3,6 +3,7 @@
 mod common;
 mod consumer_groups;
 mod fetch;
+mod fetch_sessions;
 mod migration;
 mod offsets;
 mod produce;
@@ -74,6 +75,9 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     fetch::the_first_batch_comes_whole_even_if_it_is_larger_than_allowed,
     fetch::an_offset_that_is_not_there_is_an_error,
     fetch::a_fetch_at_the_end_waits_for_the_next_record,
+    fetch_sessions::a_session_gives_what_changed,
+    fetch_sessions::a_request_that_does_not_fit_its_session_is_refused,
+    fetch_sessions::a_topic_that_is_made_again_is_another_one_for_a_session,
     offsets::offsets_are_found_by_end_and_by_time,
     offsets::offsets_of_several_partitions_come_in_the_order_asked,
     consumer_groups::a_regular_expression_reads_the_topics_that_match_now_and_later,

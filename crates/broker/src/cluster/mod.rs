@@ -193,6 +193,7 @@ impl State {
     pub(crate) fn node_down(&self, id: i32) {
         if let Some(node) = self.node(id) {
             node.set_alive(false);
+            node.fetch_sessions.clear();
         }
         self.elect_controller();
         let change = |leadership: &mut Leadership| leadership.node_down(id, |node| self.is_up(node));

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use milena_messages::ByteString;
 use tokio::sync::watch;
 
+use crate::fetch_session::FetchSessions;
+
 /// Where clients connect to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
@@ -32,14 +34,21 @@ pub(crate) struct Node {
     alive: AtomicBool,
     /// Whether the network carries bytes to and from the node.
     connected: watch::Sender<bool>,
+    pub(crate) fetch_sessions: FetchSessions,
 }
 
 impl Node {
-    /// A node with an endpoint for each listener, at least one.
-    pub(crate) fn new(id: i32, rack: Option<ByteString>, endpoints: Vec<Endpoint>) -> Self {
-        let endpoints = endpoints.into_iter().map(Arc::new).collect();
-        let connected = watch::Sender::new(true);
-        Self { id, rack, endpoints, ports: OnceLock::new(), alive: AtomicBool::new(true), connected }
+    /// A node with an endpoint for each listener, at least one, and room for so many fetch sessions.
+    pub(crate) fn new(id: i32, rack: Option<ByteString>, endpoints: Vec<Endpoint>, fetch_sessions: usize) -> Self {
+        Self {
+            id,
+            rack,
+            endpoints: endpoints.into_iter().map(Arc::new).collect(),
+            ports: OnceLock::new(),
+            alive: AtomicBool::new(true),
+            connected: watch::Sender::new(true),
+            fetch_sessions: FetchSessions::new(fetch_sessions),
+        }
     }
 
     /// What clients of a listener get; handlers use [`Context::endpoint`](crate::handler::Context::endpoint).

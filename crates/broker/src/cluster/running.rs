@@ -395,7 +395,8 @@ impl BrokerCluster {
         let id = broker.node_id + place as i32;
         let sockets = Sockets::open(broker, place, &[]).await?;
         let rack = self.config.racks.get(place).or(broker.rack.as_ref());
-        let node = Arc::new(Node::new(id, rack.map(|rack| (&**rack).into()), sockets.endpoints()));
+        let rack = rack.map(|rack| (&**rack).into());
+        let node = Arc::new(Node::new(id, rack, sockets.endpoints(), broker.max_fetch_sessions));
         self.state.add_node(node.clone());
         self.listen(node, sockets);
         Ok(id)

@@ -1,4 +1,5 @@
-use milena_records::{Batches, Record, encode};
+use bytes::Bytes;
+use milena_records::{Batches, Codec, Record, encode};
 
 use super::*;
 use crate::config::BrokerConfig;
@@ -134,17 +135,6 @@ async fn errors_are_reported_at_once() {
     let mut request = from(0);
     request.topics[0].partitions[0].current_leader_epoch = 1;
     assert_eq!(code(request, 9).await, ErrorCode::UNKNOWN_LEADER_EPOCH);
-}
-
-#[tokio::test]
-async fn a_session_that_was_never_opened_is_not_found() {
-    let state = state();
-    create(&state, "a", 1);
-    let go_on = FetchRequest { session_id: 5, session_epoch: 1, ..from(0) };
-    assert_eq!(handle(&state, go_on, 7).await.error_code, ErrorCode::FETCH_SESSION_ID_NOT_FOUND);
-    let open = FetchRequest { session_epoch: 0, ..from(0) };
-    let response = handle(&state, open, 7).await;
-    assert_eq!((response.error_code, response.session_id), (ErrorCode::NONE, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,10 +31,11 @@ impl Deref for Fixture {
 impl Fixture {
     /// A cluster of these nodes, from id 1 on.
     pub(crate) fn new(config: BrokerConfig, nodes: i32) -> Self {
+        let sessions = config.max_fetch_sessions;
         let state = Arc::new(State::new(config, Clock::System, crate::fault::BrokerFaults::new(&[], None).unwrap()));
         for id in 1..=nodes {
             let endpoint = Endpoint { host: "127.0.0.1".into(), port: 9091 + id as u16 };
-            state.add_node(Arc::new(Node::new(id, None, vec![endpoint])));
+            state.add_node(Arc::new(Node::new(id, None, vec![endpoint], sessions)));
         }
         Self { state }
     }

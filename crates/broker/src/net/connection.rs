@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use milena_connection::fault::Action;
 use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
+use milena_messages::ApiKey;
 use milena_transport::Segments;
 use milena_wire::Report;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -138,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.respond(request, Fault::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX))).await
             }
             Action::Delay(time) => self.respond(request, Fault::Until(arrived.checked_add(time))).await,
-            Action::Error(code) => match fault::refuse(request, code)? {
+            Action::Error(code) => match fault::refuse(request, code, &self.node)? {
                 Refused::Response(frame) => {
                     self.machine.respond_raw(request, frame)?;
                     self.flush().await?;
@@ -191,7 +192,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let cut = matches!(fault, Fault::CutAfter(_));
         match outcome {
-            Outcome::Response(frame) => self.machine.respond_raw(request, fault.change(frame))?,
+            Outcome::Response(frame) => {
+                let hides = matches!(fault, Fault::Patch(_)) && request.api_key == ApiKey::FETCH;
+                let frame = fault.change(frame);
+                let session = if hides { fault::session_in(&frame, request.api_version) } else { None };
+                if let Some(session) = session {
+                    // The client did not get what the session was about to note.
+                    self.node.fetch_sessions.unsent(session);
+                }
+                self.machine.respond_raw(request, frame)?;
+            }
             // A request that waited has its outcome.
             Outcome::Nothing | Outcome::Later(_) => self.machine.respond_nothing(request)?,
             Outcome::Close(why) => return Err(Ended::Closed(why)),

@@ -2,10 +2,12 @@
 
 use bytes::{Bytes, BytesMut};
 use milena_connection::{ConnectionError, IncomingRequest};
-use milena_fault::{FaultedRequest, Injection, Patch, Patched, respond};
-use milena_messages::{ApiKey, ErrorCode, ProduceRequest};
+use milena_fault::{FaultedRequest, Injection, Members, Patch, Patched, respond};
+use milena_messages::{ApiKey, ErrorCode, FetchRequest, FetchResponse, Message as _, ProduceRequest};
 use tokio::time::Instant;
 
+use crate::cluster::node::Node;
+use crate::fetch_session::Key;
 use crate::handler::Frame;
 
 /// What happens to the response of a request that is handled.
@@ -69,15 +71,16 @@ pub(super) enum Refused {
 /// Makes a request fail with a code.
 ///
 /// # Errors
-/// A Produce request cannot be read.
-pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode) -> Result<Refused, ConnectionError> {
+/// A Produce or Fetch request cannot be read.
+pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode, node: &Node) -> Result<Refused, ConnectionError> {
     let faulted = FaultedRequest {
         api: request.api_key,
         version: request.api_version,
         correlation_id: request.correlation_id,
         body: request.body.clone(),
     };
-    Ok(match respond(&faulted, code, None) {
+    let members = members(request, node)?.map(|members| members.after(&faulted));
+    Ok(match respond(&faulted, code, members.as_ref()) {
         Injection::Response(_) if wants_none(request)? => Refused::Close,
         Injection::Response(frame) => Refused::Response(with_size(frame)),
         Injection::Patch(patch) => {
@@ -89,6 +92,31 @@ pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode) -> Result<Refus
         }
         Injection::NoPlace => Refused::NoPlace,
     })
+}
+
+/// The partitions of the fetch session that a request goes on with.
+fn members(request: &IncomingRequest, node: &Node) -> Result<Option<Members>, ConnectionError> {
+    if request.api_key != ApiKey::FETCH {
+        return Ok(None);
+    }
+    let fetch = request.decode::<FetchRequest>()?;
+    if fetch.session_epoch <= 0 {
+        return Ok(None);
+    }
+    let keys = node.fetch_sessions.members(fetch.session_id);
+    let by_id = matches!(keys.first(), Some(Key::Id(..)));
+    let partitions = keys.into_iter().map(|key| match key {
+        Key::Id(id, partition) => (id.to_string(), partition),
+        Key::Name(name, partition) => (name.to_string(), partition),
+    });
+    Ok(Some(Members::of_fetch(by_id, partitions)))
+}
+
+/// The session in a Fetch response as it is sent; `None` when it has none.
+pub(super) fn session_in(frame: &Frame, version: i16) -> Option<i32> {
+    let header = 8 + usize::from(ApiKey::FETCH.response_header_version(version) >= 1);
+    let whole: Vec<u8> = frame.iter().flatten().skip(header).copied().collect();
+    FetchResponse::from_bytes(whole.into(), version).ok().map(|response| response.session_id).filter(|id| *id != 0)
 }
 
 /// Whether it is a Produce request with acks=0.

@@ -5,6 +5,7 @@
 mod client;
 mod cluster;
 mod faults;
+mod fetch;
 mod retention;
 mod security;
 mod sockets;
