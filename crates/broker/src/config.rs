@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
 use milena_connection::fault::Rule;
 
+use crate::cluster::group_config;
 use crate::error::BrokerError;
 use crate::security::authorizer::AclConfig;
 use crate::security::config::{ListenerConfig, SecurityConfig};
@@ -71,6 +73,10 @@ pub struct BrokerConfig {
     pub group_initial_rebalance_delay_ms: i32,
     /// Most members of a group. Kafka's `group.max.size`. Default: 2,147,483,647, as in Kafka.
     pub group_max_size: usize,
+    /// Further settings of groups under Kafka's names, such as `group.consumer.session.timeout.ms`,
+    /// `group.consumer.max.size`, `group.consumer.migration.policy` and `group.coordinator.rebalance.protocols`. Default:
+    /// none. Kafka's defaults hold, except that `group.consumer.assignment.interval.ms` is 0, for tests.
+    pub group_settings: BTreeMap<String, String>,
     /// How often old segments are looked for, by the clock of the cluster. Kafka's `log.retention.check.interval.ms`. Default:
     /// 5 minutes, as in Kafka.
     pub retention_check_interval: Duration,
@@ -169,6 +175,11 @@ impl BrokerConfig {
         if config.max_connections == 0 {
             return wrong("max_connections", "0".to_owned(), "at least 1 is expected");
         }
+        for (name, value) in &config.group_settings {
+            if let Err(reason) = group_config::check(name, value) {
+                return wrong("group_settings", format!("{name}={value}"), reason);
+            }
+        }
         config.security.check()
     }
 }
@@ -199,6 +210,7 @@ impl Default for BrokerConfig {
             group_max_session_timeout_ms: 1_800_000,
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
+            group_settings: BTreeMap::new(),
             retention_check_interval: Duration::from_secs(300),
             acls: None,
             virtual_clock: None,

@@ -1,6 +1,7 @@
 //! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
 
 mod changes;
+pub(crate) mod group_config;
 pub(crate) mod node;
 pub(crate) mod quotas;
 pub(crate) mod resource_config;
@@ -30,8 +31,7 @@ use crate::cluster::upkeep::Upkeep;
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
 use crate::fault::BrokerFaults;
-use crate::group::consumer::{ConsumerSettings, MigrationPolicy};
-use crate::group::{GroupMachine, GroupSettings};
+use crate::group::GroupMachine;
 use crate::handler::SERVED;
 use crate::net::received::Received;
 use crate::net::unsent::Unsent;
@@ -47,18 +47,6 @@ use crate::transaction::TransactionMachine;
 const INTERNAL_PARTITIONS: i32 = 50;
 /// Most replicas of them.
 const INTERNAL_REPLICAS: i16 = 3;
-
-/// Kafka's default of `offset.metadata.max.bytes`.
-const MAX_OFFSET_METADATA_BYTES: usize = 4096;
-/// Kafka's default of `offsets.retention.minutes`: seven days.
-const OFFSETS_RETENTION_MS: i64 = 10_080 * 60_000;
-
-/// Kafka's default of `group.consumer.session.timeout.ms`.
-const CONSUMER_SESSION_TIMEOUT_MS: i32 = 45_000;
-/// Kafka's default of `group.consumer.heartbeat.interval.ms`.
-const CONSUMER_HEARTBEAT_INTERVAL_MS: i32 = 5000;
-/// `group.consumer.assignment.interval.ms`, whose default is 1000 in Kafka. Tests should not wait for it.
-const CONSUMER_ASSIGNMENT_INTERVAL_MS: i32 = 0;
 
 /// All that the nodes and their connections share.
 #[derive(Debug)]
@@ -116,24 +104,6 @@ impl State {
             upkeep,
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
-        }
-    }
-
-    pub(crate) fn group_settings(&self) -> GroupSettings {
-        GroupSettings {
-            min_session_timeout_ms: self.config.group_min_session_timeout_ms,
-            max_session_timeout_ms: self.config.group_max_session_timeout_ms,
-            initial_rebalance_delay_ms: self.config.group_initial_rebalance_delay_ms,
-            max_size: self.config.group_max_size,
-            max_metadata_bytes: MAX_OFFSET_METADATA_BYTES,
-            offsets_retention_ms: OFFSETS_RETENTION_MS,
-            consumer: ConsumerSettings {
-                session_timeout_ms: CONSUMER_SESSION_TIMEOUT_MS,
-                heartbeat_interval_ms: CONSUMER_HEARTBEAT_INTERVAL_MS,
-                max_size: self.config.group_max_size,
-                migration: MigrationPolicy::Bidirectional,
-                assignment_interval_ms: CONSUMER_ASSIGNMENT_INTERVAL_MS,
-            },
         }
     }
 

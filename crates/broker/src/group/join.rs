@@ -6,7 +6,7 @@ use milena_wire::MAX_STRING_BYTES;
 
 use crate::coordinator::{Effects, Ticket};
 use crate::group::classic::{ClassicGroup, InitialDelay, Member, NEW_MEMBER_JOIN_TIMEOUT_MS, Phase, no_generation};
-use crate::group::consumer::TopicLookup;
+use crate::group::consumer::{ConsumerSettings, TopicLookup};
 use crate::group::{GroupMachine, GroupReply, GroupSettings, record};
 
 /// From this version on a new member has to come again with the id that it was given (KIP-394).
@@ -24,6 +24,8 @@ pub(crate) struct Join<'a> {
     pub(crate) unique: String,
     pub(crate) ticket: Ticket,
     pub(crate) topics: &'a dyn TopicLookup,
+    /// The settings of the group, in case it is a consumer group.
+    pub(crate) settings: &'a ConsumerSettings,
 }
 
 impl Join<'_> {

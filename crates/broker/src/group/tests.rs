@@ -105,8 +105,16 @@ impl Bench {
     fn join_as(&mut self, request: &JoinGroupRequest, version: i16) -> u64 {
         let unique = format!("u{}", self.tickets + 1);
         let (ticket, ()) = self.act(|machine, now_ms, ticket, effects| {
-            let join =
-                Join { request, version, client_id: "c", client_host: "/127.0.0.1", unique, ticket, topics: &NoTopics };
+            let join = Join {
+                request,
+                version,
+                client_id: "c",
+                client_host: "/127.0.0.1",
+                unique,
+                ticket,
+                topics: &NoTopics,
+                settings: &SETTINGS.consumer,
+            };
             machine.join(&join, now_ms, effects);
         });
         ticket

@@ -46,6 +46,9 @@ fn describe(context: &Context, id: ByteString) -> DescribedGroup {
         error_message: message.map(Into::into),
         ..Default::default()
     };
+    if !context.state.serves_protocol("consumer") {
+        return refused(ErrorCode::UNSUPPORTED_VERSION, None);
+    }
     if id.is_empty() {
         return refused(ErrorCode::INVALID_GROUP_ID, None);
     }

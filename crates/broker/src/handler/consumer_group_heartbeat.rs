@@ -1,4 +1,4 @@
-use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode};
 
 use super::Context;
 use crate::cluster::random_uuid;
@@ -10,6 +10,9 @@ pub(super) fn handle(
     request: ConsumerGroupHeartbeatRequest,
     _cost: &mut Cost,
 ) -> ConsumerGroupHeartbeatResponse {
+    if !context.state.serves_protocol("consumer") {
+        return ConsumerGroupHeartbeatResponse { error_code: ErrorCode::UNSUPPORTED_VERSION, ..Default::default() };
+    }
     if let Err(refused) = check(&request, context.version) {
         return respond(refused);
     }
@@ -18,6 +21,7 @@ pub(super) fn handle(
     if member_id.is_empty() && context.version < CLIENT_CHOOSES_ID && request.member_epoch == JOIN {
         member_id = random_uuid().to_string();
     }
+    let settings = state.consumer_settings(&request.group_id);
     let client_host = context.client.host();
     let heartbeat = ConsumerHeartbeat {
         request: &request,
@@ -25,6 +29,7 @@ pub(super) fn handle(
         client_id: context.client_id.as_deref().unwrap_or_default(),
         client_host: &client_host,
         topics: &**state,
+        settings: &settings,
     };
     let beat = state.groups.with(state, context.node.id, &request.group_id, |machine, now_ms, effects| {
         machine.consumer_heartbeat(&heartbeat, now_ms, effects)

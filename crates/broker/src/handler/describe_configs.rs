@@ -5,6 +5,7 @@ use milena_messages::describe_configs::response::{
 use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode};
 
 use super::Context;
+use crate::cluster::group_config::{self, of_start, of_start_for_groups};
 use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS};
 use crate::cluster::setting::{Kind, Setting};
 use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
@@ -186,6 +187,7 @@ impl Defaults {
         if built_in != Some(&*max_message_bytes) {
             start.insert("message.max.bytes".to_owned(), max_message_bytes);
         }
+        start.extend(of_start_for_groups(&state.config).map(|(name, value)| (name.to_owned(), value)));
         Self { one: node.map(|id| of(&id.to_string())).unwrap_or_default(), all: of(ALL_BROKERS), start }
     }
 
@@ -252,13 +254,17 @@ const READ_ONLY: &[&str] = &[
     "broker.id",
     "connections.max.idle.ms",
     "default.replication.factor",
+    "group.initial.rebalance.delay.ms",
+    "group.max.session.timeout.ms",
+    "group.max.size",
+    "group.min.session.timeout.ms",
     "node.id",
     "num.partitions",
     "socket.request.max.bytes",
 ];
 
 pub(super) fn is_read_only(name: &str) -> bool {
-    READ_ONLY.contains(&name)
+    READ_ONLY.contains(&name) || group_config::is_read_only(name)
 }
 
 /// The settings of the broker that a client may want to know, under the names that Kafka gives them, and those that clients
@@ -269,7 +275,7 @@ fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
     let listeners = context.state.listeners.iter().enumerate();
     let listeners: Vec<String> =
         listeners.map(|(index, listener)| format!("{}://{}", listener.name, context.node.endpoint_of(index))).collect();
-    let start = [
+    let mut start = vec![
         ("advertised.listeners", listeners.join(","), text, "Where clients connect to."),
         ("auto.create.topics.enable", config.auto_create_topics.to_string(), flag, "Whether Metadata creates topics."),
         ("broker.id", context.node.id.to_string(), int, "The id of the node."),
@@ -286,11 +292,31 @@ fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
             "Default number of replicas for new topics.",
         ),
         ("max.connections", config.max_connections.to_string(), int, "Most connections at the same time."),
+        (
+            "group.initial.rebalance.delay.ms",
+            config.group_initial_rebalance_delay_ms.to_string(),
+            int,
+            "How long the first rebalance of a classic group waits for more members.",
+        ),
+        (
+            "group.max.session.timeout.ms",
+            config.group_max_session_timeout_ms.to_string(),
+            int,
+            "Longest session timeout of a member of a classic group.",
+        ),
+        ("group.max.size", config.group_max_size.to_string(), int, "Most members of a classic group."),
+        (
+            "group.min.session.timeout.ms",
+            config.group_min_session_timeout_ms.to_string(),
+            int,
+            "Shortest session timeout of a member of a classic group.",
+        ),
         ("message.max.bytes", config.max_message_bytes.to_string(), int, "Largest record batch in bytes."),
         ("node.id", context.node.id.to_string(), int, "The id of the node."),
         ("num.partitions", config.default_partitions.to_string(), int, "Default number of partitions for new topics."),
         ("socket.request.max.bytes", config.max_frame.to_string(), int, "Largest request in bytes."),
     ];
+    start.extend(of_start(config));
     let stored = context.state.stored_configs();
     let StoredConfigs { brokers, .. } = &*stored;
     let (one, all) = (brokers.get(&context.node.id.to_string()), brokers.get(ALL_BROKERS));

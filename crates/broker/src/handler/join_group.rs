@@ -11,6 +11,7 @@ pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut C
     if let Err(code) = context.authorize(Operation::Read, Resource::group(&request.group_id)) {
         return respond(Err(code), context.version).into();
     }
+    let settings = state.consumer_settings(&request.group_id);
     let client_host = context.client.host();
     let reply = state.groups.run(state, context.node.id, &request.group_id, |machine, now_ms, ticket, effects| {
         let join = Join {
@@ -21,6 +22,7 @@ pub(super) fn handle(context: &Context, request: JoinGroupRequest, _cost: &mut C
             unique: state.random_id(),
             ticket,
             topics: &**state,
+            settings: &settings,
         };
         machine.join(&join, now_ms, effects);
     });

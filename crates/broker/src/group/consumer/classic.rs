@@ -31,8 +31,7 @@ impl GroupMachine {
         let Some(mut group) = self.consumers.remove(id) else { return };
         let backup = group.clone();
         let mut own = Effects::new();
-        let settings = self.settings.consumer.clone();
-        let joined = group.join_classic(join, &settings, now_ms, &mut own, |group| self.downgrades_to(group));
+        let joined = group.join_classic(join, join.settings, now_ms, &mut own, |group| self.downgrades_to(group));
         let fits = own.check_size();
         self.consumers.insert(id.to_owned(), group);
         match joined.and_then(|joined| fits.map(|()| joined).map_err(|code| refused(code, ""))) {

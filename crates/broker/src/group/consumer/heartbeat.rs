@@ -23,6 +23,8 @@ pub(crate) struct ConsumerHeartbeat<'a> {
     pub(crate) client_id: &'a str,
     pub(crate) client_host: &'a str,
     pub(crate) topics: &'a dyn TopicLookup,
+    /// The settings of the group.
+    pub(crate) settings: &'a ConsumerSettings,
 }
 
 impl GroupMachine {
@@ -57,7 +59,7 @@ impl GroupMachine {
         let id = &*heartbeat.request.group_id;
         let mut own = Effects::new();
         let mut group = self.begin_consumer_group(id, epoch, heartbeat.topics, &mut own)?;
-        let response = group.heartbeat(heartbeat, &self.settings.consumer, now_ms, &mut own)?;
+        let response = group.heartbeat(heartbeat, now_ms, &mut own)?;
         own.check_size().map_err(too_large)?;
         group.begin_classic_sessions(now_ms);
         self.end_classic_group(id, effects);
@@ -76,7 +78,7 @@ impl GroupMachine {
         let Some(group) = self.consumers.get_mut(id) else { return Err(self.no_consumer_group(id)) };
         // What is too much for the log has not happened. A heartbeat that says nothing new is not worth a copy.
         let backup = (!group.is_steady(heartbeat)).then(|| group.clone());
-        let response = group.heartbeat(heartbeat, &self.settings.consumer, now_ms, effects);
+        let response = group.heartbeat(heartbeat, now_ms, effects);
         match (effects.check_size(), backup) {
             (Err(code), Some(backup)) => {
                 *group = backup;
@@ -112,11 +114,10 @@ impl ConsumerGroup {
     fn heartbeat(
         &mut self,
         heartbeat: &ConsumerHeartbeat<'_>,
-        settings: &ConsumerSettings,
         now_ms: i64,
         effects: &mut Effects<GroupMachine>,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
-        let request = heartbeat.request;
+        let (request, settings) = (heartbeat.request, heartbeat.settings);
         let id = heartbeat.member_id;
         self.check_room(id, request.instance_id.as_deref(), settings)?;
         let found = self.find(heartbeat)?;

@@ -66,7 +66,7 @@ pub(super) fn assignment_blob(
     use milena_messages::consumer_protocol::consumer_protocol_assignment::TopicPartition;
     let topic = |(id, partitions): (&milena_messages::Uuid, &std::collections::BTreeSet<i32>)| {
         let topic = name_of(*id)?.into();
-        Some(TopicPartition { topic, partitions: partitions.iter().copied().collect(), ..Default::default() })
+        Some(TopicPartition { topic, partitions: partitions.iter().copied().collect() })
     };
     let assigned_partitions = partitions.iter().filter_map(topic).collect();
     let assignment = ConsumerProtocolAssignment { assigned_partitions, ..Default::default() };

@@ -62,7 +62,9 @@ impl Bench {
     fn classic_join(&mut self, request: &JoinGroupRequest, version: i16) -> JoinGroupResponse {
         let reply = self.run(|machine, now_ms, ticket, topics, effects| {
             let unique = "new".to_owned();
-            let join = Join { request, version, client_id: "c", client_host: "/127.0.0.1", unique, ticket, topics };
+            let settings = &machine.settings.consumer.clone();
+            let join =
+                Join { request, version, client_id: "c", client_host: "/127.0.0.1", unique, ticket, topics, settings };
             machine.join(&join, now_ms, effects);
         });
         let GroupReply::Join(response) = reply else { panic!("{reply:?}") };

@@ -79,6 +79,7 @@ impl Bench {
             client_id: "c",
             client_host: "/127.0.0.1",
             topics: &self.cluster,
+            settings: &self.machine.settings.consumer.clone(),
         };
         let response = self.machine.consumer_heartbeat(&heartbeat, self.now_ms, &mut effects);
         self.take(&effects);
