@@ -14,6 +14,8 @@ pub(crate) const JAVA: Program =
     Program { name: "java", variable: "JAVA", advice: "install Java 17 or later, or set JAVA to its path" };
 pub(crate) const MAVEN: Program =
     Program { name: "mvn", variable: "MVN", advice: "install Apache Maven, or set MVN to its path" };
+pub(crate) const GO: Program =
+    Program { name: "go", variable: "GO", advice: "install Go 1.24 or later, or set GO to its path" };
 pub(crate) const PYTHON: Program =
     Program { name: "python3", variable: "PYTHON", advice: "install Python 3.9 or later, or set PYTHON to its path" };
 

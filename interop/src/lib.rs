@@ -18,10 +18,12 @@
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
 //! | [`differential()`], [`DifferentialConfig`] | seeded random requests to both, responses compared |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
+//! | [`control()`] | the example programs in other languages against `milena broker` |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
 mod command;
+mod control;
 mod differential;
 mod error;
 mod failures;
@@ -35,6 +37,7 @@ mod probe;
 mod python;
 mod suite;
 
+pub use control::control;
 pub use differential::{DifferentialConfig, differential};
 pub use error::{Error, Result};
 pub use failures::failures;

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
-    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, differential, failures, foreign_writers, line,
-    python_clients, suite,
+    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, control, differential, failures, foreign_writers,
+    line, python_clients, suite,
 };
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential] [--bootstrap HOST:PORT] [--skip-missing]
+usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential | control] [--bootstrap HOST:PORT] [--skip-missing]
                            [--sequences N] [--seed S] [FILTER]
 
 Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; runs the binary
@@ -18,7 +18,8 @@ Runs the behaviour suite against Apache Kafka, which Maven fetches, and against 
 and 0.10.0, and reads with `milena` what they wrote.
 
   --only NAME            one part: the suite against Apache Kafka, `milena` with brokers that throttle, refuse and stop,
-                         foreign clients, the embedded broker, random requests to Kafka and the embedded broker
+                         foreign clients, the embedded broker, random requests to Kafka and the embedded broker,
+                         the example programs in Python, Go and Java
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs Java or Maven if they are not installed; Python is always optional
   --sequences N          how many sequences of random requests; 25 unless given
@@ -33,6 +34,7 @@ enum Brokers {
     Foreign,
     Embedded,
     Differential,
+    Control,
     Running(String),
 }
 
@@ -87,7 +89,11 @@ fn parse(args: &[String]) -> Result<Options, String> {
                     Some("foreign") => Brokers::Foreign,
                     Some("embedded") => Brokers::Embedded,
                     Some("differential") => Brokers::Differential,
-                    _ => return Err("--only takes `kafka`, `failures`, `foreign`, `embedded` or `differential`".into()),
+                    Some("control") => Brokers::Control,
+                    _ => {
+                        let known = "`kafka`, `failures`, `foreign`, `embedded`, `differential` or `control`";
+                        return Err(format!("--only takes {known}"));
+                    }
                 }
             }
             "--bootstrap" => {
@@ -132,7 +138,18 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
         let compared = differential(options.differential, &mut std::io::stdout()).await;
         report = report.and(skippable(options, "differential", compared)?);
     }
+    if matches!(options.brokers, Brokers::All | Brokers::Control) {
+        report = report.and(examples(options).await?);
+    }
     Ok(report)
+}
+
+/// The example programs in other languages, outside of the runtime.
+async fn examples(options: &Options) -> milena_interop::Result<Report> {
+    eprintln!("programs in Python, Go and Java against `milena broker`");
+    let filter = options.filter.clone();
+    let run = tokio::task::spawn_blocking(move || control(&filter, &mut std::io::stdout())).await;
+    run.map_err(|panic| Error::Other(panic.to_string()))?
 }
 
 async fn embedded(options: &Options) -> milena_interop::Result<Report> {

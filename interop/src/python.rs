@@ -25,13 +25,13 @@ pub fn python_clients(bootstrap: &str) -> Result<String> {
 
 /// A command that runs a program of `interop/clients/python`.
 pub(crate) fn python_client(script: &str) -> Result<Command> {
-    let mut command = Command::new(environment()?);
+    let mut command = Command::new(interpreter()?);
     command.arg(place::root().join("interop/clients/python").join(script)).env("PYTHONDONTWRITEBYTECODE", "1");
     Ok(command)
 }
 
 /// The interpreter of a virtual environment that has the packages; made at the first call and kept.
-fn environment() -> Result<PathBuf> {
+pub(crate) fn interpreter() -> Result<PathBuf> {
     let folder = place::cache().join("python");
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let mark = folder.join("packages.txt");

@@ -150,6 +150,18 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_has_every_operation() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/broker.md");
+        let manual = std::fs::read_to_string(file).unwrap();
+        for Route { method, path, .. } in ROUTES {
+            let whole = format!("`{method} {path}`");
+            // Operations on nodes share a line.
+            let last = format!("`{}`", path.rsplit('/').next().unwrap());
+            assert!(manual.contains(&whole) || (path.starts_with("/nodes/") && manual.contains(&last)), "{whole}");
+        }
+    }
+
+    #[test]
     fn the_bodies_of_the_page_are_json() {
         for route in ROUTES.iter().filter(|route| !route.body.is_empty()) {
             serde_json::from_str::<Value>(route.body).expect(route.path);
