@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use milena_messages::alter_client_quotas::request::OpData;
+use milena_messages::alter_client_quotas::request::{self, OpData};
 use milena_messages::alter_client_quotas::response::{EntityData, EntryData};
 use milena_messages::{AlterClientQuotasRequest, AlterClientQuotasResponse, ErrorCode};
 
@@ -8,14 +8,15 @@ use super::Context;
 use crate::cluster::quotas::{Entity, MAX_ENTITIES, check_entity, check_quota};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::Operation;
 
 pub(super) fn handle(
     context: &Context,
     request: AlterClientQuotasRequest,
     _cost: &mut Cost,
 ) -> AlterClientQuotasResponse {
-    let of = |entry: &milena_messages::alter_client_quotas::request::EntryData| -> Entity {
-        let part = |part: &milena_messages::alter_client_quotas::request::EntityData| {
+    let of = |entry: &request::EntryData| -> Entity {
+        let part = |part: &request::EntityData| {
             (part.entity_type.to_string(), part.entity_name.as_ref().map(|name| name.to_string()))
         };
         entry.entity.iter().map(part).collect()
@@ -23,6 +24,9 @@ pub(super) fn handle(
     let entities: Vec<Entity> = request.entries.iter().map(of).collect();
     let mut times: HashMap<&Entity, u32> = HashMap::new();
     entities.iter().for_each(|entity| *times.entry(entity).or_default() += 1);
+    if let Err(refusal) = context.authorize_cluster(Operation::AlterConfigs) {
+        return refused(request.entries, &refusal);
+    }
     let mut entries = Vec::new();
     for (entity, entry) in entities.iter().zip(&request.entries) {
         // One that is listed twice is in the response once, and nothing changes.
@@ -50,6 +54,22 @@ pub(super) fn handle(
         entries.push(EntryData { error_code, error_message, entity, ..Default::default() });
     }
     AlterClientQuotasResponse { entries, ..Default::default() }
+}
+
+/// What each entry gets when the client may change none.
+fn refused(entries: Vec<request::EntryData>, refusal: &Refusal) -> AlterClientQuotasResponse {
+    let part = |part: request::EntityData| EntityData {
+        entity_type: part.entity_type,
+        entity_name: part.entity_name,
+        ..Default::default()
+    };
+    let entry = |entry: request::EntryData| EntryData {
+        error_code: refusal.code,
+        error_message: refusal.text(),
+        entity: entry.entity.into_iter().map(part).collect(),
+        ..Default::default()
+    };
+    AlterClientQuotasResponse { entries: entries.into_iter().map(entry).collect(), ..Default::default() }
 }
 
 fn alter(context: &Context, entity: &Entity, ops: &[OpData], validate_only: bool) -> Result<(), Refusal> {
@@ -81,8 +101,6 @@ fn alter(context: &Context, entity: &Entity, ops: &[OpData], validate_only: bool
 
 #[cfg(test)]
 mod tests {
-    use milena_messages::alter_client_quotas::request;
-
     use super::*;
     use crate::handler::tests::state;
 

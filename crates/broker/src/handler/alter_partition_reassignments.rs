@@ -8,6 +8,7 @@ use super::Context;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::Operation;
 
 /// Replicas share one log, so a reassignment is complete when the response is sent.
 pub(super) fn handle(
@@ -17,11 +18,16 @@ pub(super) fn handle(
 ) -> AlterPartitionReassignmentsResponse {
     let same_number = !request.allow_replication_factor_change;
     let mut responses = Vec::with_capacity(request.topics.len());
+    let authorized = context.authorize_cluster(Operation::Alter);
     // Kafka does not send null when there is nothing to do.
-    let error_message = request.topics.is_empty().then(|| ByteString::from_static(""));
+    let error_message = match &authorized {
+        Ok(()) => request.topics.is_empty().then(|| ByteString::from_static("")),
+        Err(refusal) => refusal.text(),
+    };
     for topic in request.topics {
         let respond = |partition: &ReassignablePartition| {
-            let refusal = reassign(context, &topic.name, partition, same_number).err();
+            let reassigned = authorized.clone().and_then(|()| reassign(context, &topic.name, partition, same_number));
+            let refusal = reassigned.err();
             ReassignablePartitionResponse {
                 partition_index: partition.partition_index,
                 error_code: refusal.as_ref().map_or(ErrorCode::NONE, |refusal| refusal.code),
@@ -34,7 +40,7 @@ pub(super) fn handle(
     }
     AlterPartitionReassignmentsResponse {
         allow_replication_factor_change: !same_number,
-        error_code: ErrorCode::NONE,
+        error_code: authorized.map_or_else(|refusal| refusal.code, |()| ErrorCode::NONE),
         error_message,
         responses,
         ..Default::default()

@@ -9,6 +9,7 @@ use super::Context;
 use super::describe_log_dirs::log_dir;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 /// There is one folder, and nothing can move to another one.
 pub(super) fn handle(
@@ -16,6 +17,7 @@ pub(super) fn handle(
     request: AlterReplicaLogDirsRequest,
     _cost: &mut Cost,
 ) -> AlterReplicaLogDirsResponse {
+    let authorized = context.authorize(Operation::Alter, Resource::CLUSTER);
     let own = log_dir(context.node.id);
     let mut codes: BTreeMap<ByteString, BTreeMap<i32, ErrorCode>> = BTreeMap::new();
     for dir in request.dirs {
@@ -25,6 +27,7 @@ pub(super) fn handle(
             let topic = codes.entry(wanted.name.clone()).or_default();
             for index in wanted.partitions.iter().copied() {
                 let code = match () {
+                    () if authorized.is_err() => ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
                     () if *dir.path != *own => ErrorCode::LOG_DIR_NOT_FOUND,
                     () if here(index) => ErrorCode::NONE,
                     () => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use milena_messages::{ByteString, ErrorCode};
 
 use super::Context;
+use super::authorize::unauthorized;
 use super::describe_configs::{
-    BROKER, CLIENT_METRICS, GROUP, LOGGER, ROOT_LEVEL, ROOT_LOGGER, TOPIC, is_read_only, of_broker,
+    BROKER, CLIENT_METRICS, GROUP, LOGGER, ROOT_LEVEL, ROOT_LOGGER, TOPIC, config_resource, is_read_only, of_broker,
 };
 use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS, check_match};
 use crate::cluster::setting::{Setting, parts};
 use crate::cluster::stored_config::{ALL_BROKERS, MAX_RESOURCES, Values};
 use crate::cluster::{topic_config, topic_name};
 use crate::refusal::Refusal;
+use crate::security::acl;
 
 const MIN_IN_SYNC: &str = "min.insync.replicas";
 const INTERVAL: &str = "interval.ms";
@@ -76,6 +78,10 @@ pub(super) fn alter(context: &Context, resources: &[Resource], validate_only: bo
             return Err(invalid_request("Each resource must appear at most once."));
         }
         check_changes(resource)?;
+        if matches!(resource.resource_type, TOPIC | BROKER | LOGGER | CLIENT_METRICS | GROUP) {
+            let of = config_resource(resource.resource_type, &resource.name);
+            context.authorize(acl::Operation::AlterConfigs, of).map_err(unauthorized)?;
+        }
         match resource.resource_type {
             TOPIC => alter_topic(context, resource, validate_only),
             BROKER => alter_broker(context, resource, validate_only),

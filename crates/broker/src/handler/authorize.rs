@@ -1,8 +1,11 @@
 //! What a client may do: the questions that handlers ask the authorizer.
 
+use std::sync::Arc;
+
 use milena_messages::ErrorCode;
 
 use super::Context;
+use crate::cluster::{Topic, TopicRef};
 use crate::refusal::Refusal;
 use crate::security::acl::{Address, Operation, Resource, ResourceType};
 
@@ -18,6 +21,23 @@ impl Context {
     /// The client may not.
     pub(crate) fn authorize(&self, operation: Operation, resource: Resource<'_>) -> Result<(), ErrorCode> {
         if self.may(operation, resource) { Ok(()) } else { Err(resource.resource_type.refused()) }
+    }
+
+    /// A topic, when the client may do this with it. Whether there is a topic of that name stays secret from others; whether
+    /// there is one with that id does not.
+    ///
+    /// # Errors
+    /// The client may not; there is no such topic.
+    pub(crate) fn topic(&self, operation: Operation, wanted: TopicRef<'_>) -> Result<Arc<Topic>, ErrorCode> {
+        let found = self.state.topic(wanted);
+        let name = match wanted {
+            TopicRef::Name(name) => Some(name),
+            TopicRef::Id(_) => found.as_ref().map(|topic| &*topic.name),
+        };
+        if let Some(name) = name {
+            self.authorize(operation, Resource::topic(name))?;
+        }
+        found.ok_or_else(|| wanted.unknown())
     }
 
     /// Whether the client may do this with the cluster.

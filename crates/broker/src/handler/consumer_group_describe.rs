@@ -3,7 +3,7 @@ use milena_messages::{ByteString, ConsumerGroupDescribeRequest, ConsumerGroupDes
 
 use super::Context;
 use crate::cost::Cost;
-use crate::security::acl::Resource;
+use crate::security::acl::{Operation, Resource};
 
 /// About the memory of a member besides its texts and partitions.
 const MEMBER_SIZE: usize = 300;
@@ -15,6 +15,15 @@ pub(super) fn handle(
 ) -> ConsumerGroupDescribeResponse {
     let mut describe = |id: ByteString| {
         let mut group = describe(context, id);
+        if shows_too_much(context, &group) {
+            let message = "The group has described topic(s) that the client is not authorized to describe.";
+            return DescribedGroup {
+                group_id: group.group_id,
+                error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+                error_message: Some(message.into()),
+                ..Default::default()
+            };
+        }
         if !cost.response(group.members.iter().map(size).sum()) {
             let (group_id, error_code) = (group.group_id, ErrorCode::UNKNOWN_SERVER_ERROR);
             return DescribedGroup { group_id, error_code, ..Default::default() };
@@ -27,7 +36,20 @@ pub(super) fn handle(
     let mut ids = request.group_ids.clone();
     let mut seen = std::collections::HashSet::new();
     ids.retain(|id| seen.insert(id.clone()));
-    ConsumerGroupDescribeResponse { groups: ids.into_iter().map(&mut describe).collect(), ..Default::default() }
+    // As in Kafka, the groups that the client may not see come first.
+    let may = |id: &ByteString| context.may(Operation::Describe, Resource::group(id));
+    let (seen, unseen): (Vec<_>, Vec<_>) = ids.into_iter().partition(may);
+    let unauthorized =
+        |group_id| DescribedGroup { group_id, error_code: ErrorCode::GROUP_AUTHORIZATION_FAILED, ..Default::default() };
+    let groups = unseen.into_iter().map(unauthorized).chain(seen.into_iter().map(&mut describe)).collect();
+    ConsumerGroupDescribeResponse { groups, ..Default::default() }
+}
+
+/// Whether a member has partitions of a topic that the client may not see.
+fn shows_too_much(context: &Context, group: &DescribedGroup) -> bool {
+    let assignments = group.members.iter().flat_map(|member| [&member.assignment, &member.target_assignment]);
+    let mut topics = assignments.flat_map(|assignment| &assignment.topic_partitions);
+    topics.any(|topic| !context.may(Operation::Describe, Resource::topic(&topic.topic_name)))
 }
 
 /// About the memory that a member takes in a response.

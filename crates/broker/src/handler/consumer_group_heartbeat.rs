@@ -4,6 +4,7 @@ use super::Context;
 use crate::cluster::random_uuid;
 use crate::cost::Cost;
 use crate::group::consumer::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, JOIN, Refused, check};
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(
     context: &Context,
@@ -12,6 +13,9 @@ pub(super) fn handle(
 ) -> ConsumerGroupHeartbeatResponse {
     if !context.state.serves_protocol("consumer") {
         return ConsumerGroupHeartbeatResponse { error_code: ErrorCode::UNSUPPORTED_VERSION, ..Default::default() };
+    }
+    if let Err(error_code) = authorize(context, &request) {
+        return ConsumerGroupHeartbeatResponse { error_code, error_message: None, ..Default::default() };
     }
     if let Err(refused) = check(&request, context.version) {
         return respond(refused);
@@ -39,6 +43,13 @@ pub(super) fn handle(
         Ok(Err(refused)) => respond(refused),
         Err(error_code) => ConsumerGroupHeartbeatResponse { error_code, ..Default::default() },
     }
+}
+
+/// A member reads its group, and sees every topic that it names.
+fn authorize(context: &Context, request: &ConsumerGroupHeartbeatRequest) -> Result<(), ErrorCode> {
+    context.authorize(Operation::Read, Resource::group(&request.group_id))?;
+    let mut topics = request.subscribed_topic_names.iter().flatten();
+    topics.try_for_each(|topic| context.authorize(Operation::Describe, Resource::topic(topic)))
 }
 
 fn respond(refused: Refused) -> ConsumerGroupHeartbeatResponse {

@@ -5,9 +5,11 @@ use milena_messages::create_partitions::response::CreatePartitionsTopicResult;
 use milena_messages::{CreatePartitionsRequest, CreatePartitionsResponse, ErrorCode};
 
 use super::Context;
+use super::authorize::unauthorized;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::{Operation, Resource};
 
 /// Most partitions that one request adds, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
@@ -39,6 +41,7 @@ pub(super) fn handle(
 }
 
 fn add(context: &Context, topic: &CreatePartitionsTopic, validate_only: bool, left: &mut usize) -> Result<(), Refusal> {
+    context.authorize(Operation::Alter, Resource::topic(&topic.name)).map_err(unauthorized)?;
     let current = context.state.topic(TopicRef::Name(&topic.name)).map_or(0, |topic| topic.partition_count());
     let more = usize::try_from(topic.count).unwrap_or(0).saturating_sub(current);
     if current > 0 && more > *left {

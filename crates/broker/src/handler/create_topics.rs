@@ -10,6 +10,7 @@ use crate::cluster::State;
 use crate::cluster::topic_config::{SETTINGS, TopicConfig};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::{Operation, Resource};
 
 /// Most partitions that one request creates, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
@@ -25,18 +26,22 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
     };
     let too_many = request.topics.iter().map(wanted).fold(0, usize::saturating_add) > MAX_PARTITIONS;
 
+    let all_may = context.may(Operation::Create, Resource::CLUSTER);
     let mut seen = HashSet::new();
     let mut results = Vec::new();
     for topic in &request.topics {
+        let may = |operation| context.may(operation, Resource::topic(&topic.name));
         if !seen.insert(&*topic.name) {
             continue;
         }
         let result = if times[&*topic.name] > 1 {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+        } else if !all_may && !may(Operation::Create) {
+            Err(Refusal::new(ErrorCode::TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
         } else if too_many {
             Err(Refusal::new(ErrorCode::POLICY_VIOLATION, "Excessively large number of partitions per request."))
         } else {
-            create(state, topic, request.validate_only)
+            create(state, topic, request.validate_only, may(Operation::DescribeConfigs))
         };
         results.push(match result {
             Ok(mut result) => {
@@ -54,7 +59,13 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
     CreateTopicsResponse { topics: results, ..Default::default() }
 }
 
-fn create(state: &State, topic: &CreatableTopic, validate_only: bool) -> Result<CreatableTopicResult, Refusal> {
+/// `show` says whether the client may see the settings of the topic.
+fn create(
+    state: &State,
+    topic: &CreatableTopic,
+    validate_only: bool,
+    show: bool,
+) -> Result<CreatableTopicResult, Refusal> {
     // Kafka looks at the name first.
     state.check_name(&topic.name)?;
     let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
@@ -62,8 +73,16 @@ fn create(state: &State, topic: &CreatableTopic, validate_only: bool) -> Result<
     let pairs = topic.configs.iter().map(|config| (&*config.name, config.value.as_deref()));
     let config = state.topic_config(pairs)?;
     let created = state.create_topic(&topic.name, replicas, config, validate_only)?;
+    let topic_id = if validate_only { Uuid::ZERO } else { created.id };
+    if !show {
+        return Ok(CreatableTopicResult {
+            topic_id,
+            topic_config_error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+            ..Default::default()
+        });
+    }
     Ok(CreatableTopicResult {
-        topic_id: if validate_only { Uuid::ZERO } else { created.id },
+        topic_id,
         num_partitions: partitions as i32,
         replication_factor: factor as i16,
         configs: Some(configs(state, &created.config())),

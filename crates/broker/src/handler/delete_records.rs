@@ -4,6 +4,7 @@ use milena_messages::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode};
 use super::Context;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
+use crate::security::acl::Operation;
 
 /// The offset that means the end of the log.
 const TO_THE_END: i64 = -1;
@@ -28,7 +29,7 @@ pub(super) fn handle(context: &Context, request: DeleteRecordsRequest, _cost: &m
 }
 
 fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Result<i64, ErrorCode> {
-    let topic = context.state.topic(TopicRef::Name(topic)).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let topic = context.topic(Operation::Delete, TopicRef::Name(topic))?;
     let partition = topic.partition(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     if topic.is_internal() {
         return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);

@@ -5,12 +5,13 @@ use milena_messages::delete_topics::response::DeletableTopicResult;
 use milena_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Uuid};
 
 use super::Context;
-use crate::cluster::{State, TopicRef};
+use super::authorize::unauthorized;
+use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mut Cost) -> DeleteTopicsResponse {
-    let state = &*context.state;
     let topics = if context.version >= 6 {
         request.topics
     } else {
@@ -24,24 +25,29 @@ pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mu
         // One that is listed more than once stays, and is in the response once, as in Kafka.
         let result = match times.remove(&(topic.name.as_deref(), topic.topic_id)) {
             None => continue,
-            Some(1) => delete(state, topic),
+            Some(1) => delete(context, topic),
             Some(_) => Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name or id.")),
         };
         responses.push(match result {
             Ok(result) => result,
-            Err(refusal) => DeletableTopicResult {
-                name: topic.name.clone(),
-                topic_id: topic.topic_id,
-                error_code: refusal.code,
-                error_message: refusal.text(),
-                ..Default::default()
-            },
+            Err(refusal) => refused(topic, &refusal),
         });
     }
     DeleteTopicsResponse { responses, ..Default::default() }
 }
 
-fn delete(state: &State, topic: &DeleteTopicState) -> Result<DeletableTopicResult, Refusal> {
+fn refused(topic: &DeleteTopicState, refusal: &Refusal) -> DeletableTopicResult {
+    DeletableTopicResult {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        error_code: refusal.code,
+        error_message: refusal.text(),
+        ..Default::default()
+    }
+}
+
+fn delete(context: &Context, topic: &DeleteTopicState) -> Result<DeletableTopicResult, Refusal> {
+    let state = &context.state;
     let wanted = match (&topic.name, topic.topic_id) {
         (Some(name), Uuid::ZERO) => TopicRef::Name(name),
         (None, id) if !id.is_zero() => TopicRef::Id(id),
@@ -51,9 +57,21 @@ fn delete(state: &State, topic: &DeleteTopicState) -> Result<DeletableTopicResul
         }
         (None, _) => return Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Neither topic name nor id were specified.")),
     };
-    let deleted = state
-        .delete_topic(wanted)
-        .ok_or_else(|| Refusal::new(wanted.unknown(), "This server does not host this topic."))?;
+    let unknown = || Refusal::new(wanted.unknown(), "This server does not host this topic.");
+    if !context.may(Operation::Delete, Resource::CLUSTER) {
+        if let TopicRef::Name(name) = wanted {
+            context.authorize(Operation::Describe, Resource::topic(name)).map_err(unauthorized)?;
+        }
+        let found = state.topic(wanted).ok_or_else(unknown)?;
+        let resource = Resource::topic(&found.name);
+        if let Err(code) = context.authorize(Operation::Delete, resource) {
+            // Who may see the topic gets its other name too.
+            let name = Some(found.name.clone()).filter(|_| context.may(Operation::Describe, resource));
+            let seen = DeleteTopicState { name, topic_id: found.id, ..Default::default() };
+            return Ok(refused(&seen, &unauthorized(code)));
+        }
+    }
+    let deleted = state.delete_topic(wanted).ok_or_else(unknown)?;
     Ok(DeletableTopicResult { name: Some(deleted.name.clone()), topic_id: deleted.id, ..Default::default() })
 }
 

@@ -8,6 +8,7 @@ use super::Context;
 use crate::cluster::quotas::{CLIENT_ID, Entity, IP, USER};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::Operation;
 
 /// What the name of an entity has to be.
 enum Match {
@@ -32,7 +33,8 @@ pub(super) fn handle(
     request: DescribeClientQuotasRequest,
     cost: &mut Cost,
 ) -> DescribeClientQuotasResponse {
-    let filter = match filter(&request.components) {
+    let authorized = context.authorize_cluster(Operation::DescribeConfigs);
+    let filter = match authorized.and_then(|()| filter(&request.components)) {
         Ok(filter) => filter,
         Err(refusal) => {
             let error_message = refusal.text();

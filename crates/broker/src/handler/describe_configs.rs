@@ -5,6 +5,7 @@ use milena_messages::describe_configs::response::{
 use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode};
 
 use super::Context;
+use super::authorize::unauthorized;
 use crate::cluster::group_config::{self, of_start, of_start_for_groups};
 use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS};
 use crate::cluster::setting::{Kind, Setting};
@@ -13,6 +14,7 @@ use crate::cluster::topic_config::{self, SETTINGS, TopicConfig};
 use crate::cluster::{State, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) const TOPIC: i8 = 2;
 pub(super) const BROKER: i8 = 4;
@@ -49,7 +51,10 @@ pub(super) fn handle(context: &Context, request: DescribeConfigsRequest, cost: &
     };
     let all_known = request.resources.iter().all(known);
     let mut results = Vec::new();
-    for resource in &request.resources {
+    // As in Kafka, what is refused comes last.
+    let may = |resource: &&DescribeConfigsResource| authorize(context, resource).is_ok();
+    let (seen, unseen): (Vec<_>, Vec<_>) = request.resources.iter().partition(may);
+    for resource in seen.into_iter().chain(unseen) {
         let mut result = DescribeConfigsResult {
             resource_type: resource.resource_type,
             resource_name: resource.resource_name.clone(),
@@ -57,7 +62,7 @@ pub(super) fn handle(context: &Context, request: DescribeConfigsRequest, cost: &
             ..Default::default()
         };
         let described = if all_known {
-            entries(context, resource, cost)
+            authorize(context, resource).map_err(unauthorized).and_then(|()| entries(context, resource, cost))
         } else {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, MALFORMED))
         };
@@ -78,6 +83,21 @@ pub(super) fn handle(context: &Context, request: DescribeConfigsRequest, cost: &
         results.push(result);
     }
     DescribeConfigsResponse { results, ..Default::default() }
+}
+
+/// Topics and groups have permissions of their own, the rest belongs to the cluster.
+fn authorize(context: &Context, resource: &DescribeConfigsResource) -> Result<(), ErrorCode> {
+    let of = config_resource(resource.resource_type, &resource.resource_name);
+    context.authorize(Operation::DescribeConfigs, of)
+}
+
+/// What has to be permitted to see or change the settings of a resource.
+pub(super) fn config_resource(resource_type: i8, name: &str) -> Resource<'_> {
+    match resource_type {
+        TOPIC => Resource::topic(name),
+        GROUP => Resource::group(name),
+        _ => Resource::CLUSTER,
+    }
 }
 
 /// Leaves out what was not asked for, and says the source as the version can.

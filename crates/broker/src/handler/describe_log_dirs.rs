@@ -8,6 +8,7 @@ use milena_messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 use super::Context;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::storage::log::Log;
 
 /// The folder that a node claims to keep its logs in; they are in memory.
@@ -16,6 +17,9 @@ pub(super) fn log_dir(node: i32) -> String {
 }
 
 pub(super) fn handle(context: &Context, request: DescribeLogDirsRequest, cost: &mut Cost) -> DescribeLogDirsResponse {
+    if let Err(error_code) = context.authorize(Operation::Describe, Resource::CLUSTER) {
+        return DescribeLogDirsResponse { error_code, ..Default::default() };
+    }
     let (state, node) = (&context.state, context.node.id);
     let mut topics = Vec::new();
     match request.topics {

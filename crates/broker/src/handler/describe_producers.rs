@@ -4,6 +4,7 @@ use milena_messages::{DescribeProducersRequest, DescribeProducersResponse, Error
 use super::Context;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
+use crate::security::acl::Operation;
 
 pub(super) fn handle(
     context: &Context,
@@ -12,11 +13,12 @@ pub(super) fn handle(
 ) -> DescribeProducersResponse {
     let mut topics = Vec::with_capacity(request.topics.len());
     for wanted in request.topics {
-        let topic = context.state.topic(TopicRef::Name(&wanted.name));
+        let topic = context.topic(Operation::Read, TopicRef::Name(&wanted.name));
         let mut partitions = Vec::with_capacity(wanted.partition_indexes.len());
         for partition_index in &wanted.partition_indexes {
-            let found = topic.as_ref().and_then(|topic| topic.partition(*partition_index));
-            let result = found.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION).and_then(|found| {
+            let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+            let found = topic.clone().and_then(|topic| topic.partition(*partition_index).ok_or(unknown));
+            let result = found.and_then(|found| {
                 found.with(|partition| {
                     partition.leadership.check_leader(context.node.id)?;
                     let mut active = Vec::new();

@@ -4,6 +4,7 @@ use milena_messages::{ByteString, DescribeQuorumRequest, DescribeQuorumResponse,
 use super::Context;
 use crate::cluster::State;
 use crate::cost::Cost;
+use crate::security::acl::Operation;
 
 /// The topic of the controllers, which this broker has in name only.
 const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -12,6 +13,10 @@ const LEADER_EPOCH: i32 = 1;
 
 /// Describes all nodes as voters that have caught up. There is no metadata log, so all offsets are 0.
 pub(super) fn handle(context: &Context, request: DescribeQuorumRequest, cost: &mut Cost) -> DescribeQuorumResponse {
+    if let Err(refusal) = context.authorize_cluster(Operation::Describe) {
+        let (error_code, error_message) = (refusal.code, refusal.text());
+        return DescribeQuorumResponse { error_code, error_message, ..Default::default() };
+    }
     let state = &context.state;
     let mut response =
         DescribeQuorumResponse { error_message: Some(ByteString::from_static("")), ..Default::default() };

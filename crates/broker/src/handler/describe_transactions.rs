@@ -3,6 +3,7 @@ use milena_messages::{ByteString, DescribeTransactionsRequest, DescribeTransacti
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 /// About the memory of a partition besides the name of its topic.
 const PARTITION_SIZE: usize = 32;
@@ -18,6 +19,9 @@ pub(super) fn handle(
 
 fn describe(context: &Context, id: ByteString, cost: &mut Cost) -> TransactionState {
     let state = &context.state;
+    if let Err(error_code) = context.authorize(Operation::Describe, Resource::transactional_id(&id)) {
+        return TransactionState { transactional_id: id, error_code, ..Default::default() };
+    }
     let found = state.transactions.with(state, context.node.id, &id, |machine, _, _| {
         if id.is_empty() {
             return Err(ErrorCode::INVALID_REQUEST);
@@ -36,6 +40,7 @@ fn describe(context: &Context, id: ByteString, cost: &mut Cost) -> TransactionSt
             topics: found
                 .topics()
                 .into_iter()
+                .filter(|(topic, _)| context.may(Operation::Describe, Resource::topic(topic)))
                 .map(|(topic, partitions)| TopicData { topic: topic.into(), partitions, ..Default::default() })
                 .collect(),
             transactional_id: id,

@@ -1,3 +1,4 @@
+use milena_messages::elect_leaders::request::TopicPartitions;
 use milena_messages::elect_leaders::response::{PartitionResult, ReplicaElectionResult};
 use milena_messages::{ElectLeadersRequest, ElectLeadersResponse, ErrorCode};
 
@@ -5,6 +6,7 @@ use super::Context;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::Operation;
 
 const PREFERRED: i8 = 0;
 const UNCLEAN: i8 = 1;
@@ -13,6 +15,15 @@ pub(super) fn handle(context: &Context, request: ElectLeadersRequest, cost: &mut
     let state = &context.state;
     if !matches!(request.election_type, PREFERRED | UNCLEAN) {
         return ElectLeadersResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() };
+    }
+    if let Err(refusal) = context.authorize_cluster(Operation::Alter) {
+        let topic = |topic: TopicPartitions| ReplicaElectionResult {
+            partition_result: topic.partitions.iter().map(|index| respond(*index, Err(refusal.clone()))).collect(),
+            topic: topic.topic,
+            ..Default::default()
+        };
+        let replica_election_results = request.topic_partitions.into_iter().flatten().map(topic).collect();
+        return ElectLeadersResponse { error_code: refusal.code, replica_election_results, ..Default::default() };
     }
     let unclean = request.election_type == UNCLEAN;
     let mut results = Vec::new();
@@ -61,7 +72,6 @@ fn respond(partition_id: i32, result: Result<(), Refusal>) -> PartitionResult {
 #[cfg(test)]
 mod tests {
     use milena_messages::Int32s;
-    use milena_messages::elect_leaders::request::TopicPartitions;
 
     use super::*;
     use crate::config::BrokerConfig;

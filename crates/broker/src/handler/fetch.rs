@@ -14,6 +14,7 @@ use super::{Context, Outcome};
 use crate::cluster::{State, Topic, TopicRef};
 use crate::cost::Cost;
 use crate::fetch_session::{FetchContext, Key, SessionRequest, Wanted};
+use crate::security::acl::{Operation, Resource};
 use crate::storage::partition::{Partition, Waiter};
 
 /// From here on consumers may read from followers (KIP-392).
@@ -56,7 +57,7 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
         Err(code @ ErrorCode::UNKNOWN_SERVER_ERROR) => return refused(&request, &topics, by_id, code).into(),
         Err(error_code) => return FetchResponse { error_code, ..Default::default() }.into(),
     };
-    let plan = Plan::new(state, wanted);
+    let plan = Plan::new(context, wanted, replica(&request) >= 0);
     // Kafka looks at it only when there is something to read.
     if !matches!(request.isolation_level, 0 | COMMITTED) && !plan.read.is_empty() {
         return refused(&request, &topics, by_id, ErrorCode::UNKNOWN_SERVER_ERROR).into();
@@ -161,17 +162,27 @@ fn refused(request: &FetchRequest, topics: &[FetchTopic], by_id: bool, error_cod
 struct Plan {
     /// Those that are there.
     read: Vec<Wanted>,
-    /// Those that are not, which come last in the response.
+    /// Those that are not, or that the client may not read, which come last in the response.
     failed: Vec<(Wanted, ErrorCode)>,
 }
 
 impl Plan {
-    fn new(state: &State, wanted: Vec<Wanted>) -> Self {
+    fn new(context: &Context, wanted: Vec<Wanted>, is_replica: bool) -> Self {
+        let unauthorized = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+        if is_replica && !context.may(Operation::ClusterAction, Resource::CLUSTER) {
+            return Self { read: Vec::new(), failed: wanted.into_iter().map(|one| (one, unauthorized)).collect() };
+        }
         let (named, nameless): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| one.topic.is_some());
         let failed = nameless.into_iter().map(|one| (one, ErrorCode::UNKNOWN_TOPIC_ID)).collect();
         let mut plan = Self { read: Vec::with_capacity(named.len()), failed };
-        let mut topics = Topics::new(state);
+        let mut topics = Topics::new(&context.state);
         for one in named {
+            // Replicas need no permission for each topic.
+            let name = one.topic.as_deref().unwrap_or_default();
+            if !is_replica && !context.may(Operation::Read, Resource::topic(name)) {
+                plan.failed.push((one, unauthorized));
+                continue;
+            }
             // The id is looked at when the partition is read.
             if topics.of(&one).is_some_and(|topic| topic.partition(one.partition).is_some()) {
                 plan.read.push(one);

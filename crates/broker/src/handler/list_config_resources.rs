@@ -4,6 +4,7 @@ use milena_messages::{ByteString, ErrorCode, ListConfigResourcesRequest, ListCon
 use super::Context;
 use super::describe_configs::{BROKER, CLIENT_METRICS, GROUP, LOGGER, TOPIC};
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(
     context: &Context,
@@ -12,6 +13,9 @@ pub(super) fn handle(
 ) -> ListConfigResourcesResponse {
     /// In the order of Kafka's response.
     const TYPES: [i8; 5] = [GROUP, CLIENT_METRICS, LOGGER, BROKER, TOPIC];
+    if let Err(error_code) = context.authorize(Operation::DescribeConfigs, Resource::CLUSTER) {
+        return ListConfigResourcesResponse { error_code, ..Default::default() };
+    }
     let state = &context.state;
     let mut asked = request.resource_types;
     if context.version == 0 {

@@ -8,6 +8,7 @@ use milena_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
 use super::Context;
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
+use crate::security::acl::Operation;
 use crate::storage::legacy::refusal;
 use crate::storage::log::{Log, LogBatch};
 use crate::storage::partition::Partition;
@@ -46,7 +47,7 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
     let committed = request.isolation_level == 1;
     let mut topics = Vec::new();
     for wanted in request.topics {
-        let topic = context.state.topic(TopicRef::Name(&wanted.name));
+        let topic = context.topic(Operation::Describe, TopicRef::Name(&wanted.name));
         let mut partitions = Vec::new();
         for partition in &wanted.partitions {
             let index = partition.partition_index;
@@ -56,8 +57,11 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
                 Entry::Occupied(mut times) => times.insert(0) > 1,
                 Entry::Vacant(_) => false,
             };
-            let found = topic.as_deref().and_then(|topic| topic.partition(index));
+            let found = topic.as_deref().map_or(None, |topic| topic.partition(index));
             let result = match found {
+                _ if topic.as_ref().err() == Some(&ErrorCode::TOPIC_AUTHORIZATION_FAILED) => {
+                    Err(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
+                }
                 _ if !matches!(request.isolation_level, 0 | 1) => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
                 _ if repeated => Err(ErrorCode::INVALID_REQUEST),
                 _ if !is_known(partition.timestamp, context.version) => Err(ErrorCode::UNSUPPORTED_VERSION),

@@ -5,6 +5,7 @@ use milena_messages::{ListTransactionsRequest, ListTransactionsResponse};
 
 use super::Context;
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 use crate::transaction::Status;
 
 pub(super) fn handle(
@@ -35,6 +36,9 @@ pub(super) fn handle(
         });
         listed.collect::<Vec<_>>()
     });
-    let transaction_states = all.into_iter().flatten().collect();
+    let may = |transaction: &TransactionState| {
+        context.may(Operation::Describe, Resource::transactional_id(&transaction.transactional_id))
+    };
+    let transaction_states = all.into_iter().flatten().filter(may).collect();
     ListTransactionsResponse { unknown_state_filters, transaction_states, ..Default::default() }
 }

@@ -70,17 +70,12 @@ fn split(
     for topic in topics {
         let by_id = context.version >= TOPIC_IDS;
         let wanted = if by_id { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) };
-        let found = context.state.topic(wanted);
-        // An unknown id names no topic that the client might not see.
-        let name = found.as_ref().map(|found| &found.name).or((!by_id).then_some(&topic.name));
-        let authorized = name.map_or(Ok(()), |name| context.authorize(Operation::Read, Resource::topic(name)));
-        if let Err(code) = authorized {
-            refused.add(all_with(topic, code));
-            continue;
-        }
-        let Some(found) = found else {
-            refused.add(all_with(topic, wanted.unknown()));
-            continue;
+        let found = match context.topic(Operation::Read, wanted) {
+            Ok(found) => found,
+            Err(code) => {
+                refused.add(all_with(topic, code));
+                continue;
+            }
         };
         let with = |partitions| OffsetCommitRequestTopic { partitions, ..topic.clone() };
         let there = |one: &OffsetCommitRequestPartition| found.partition(one.partition_index).is_some();

@@ -10,6 +10,7 @@ use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::group::GroupMachine;
 use crate::group::offset::Offset;
+use crate::security::acl::{Operation, Resource};
 
 /// About the memory of a partition besides its metadata.
 const PARTITION_SIZE: usize = 64;
@@ -68,18 +69,32 @@ fn fetch(
 ) -> OffsetFetchResponseGroup {
     let state = &context.state;
     let id = &*wanted.group_id;
-    let found = state.groups.with(state, context.node.id, id, |machine, _, _| {
-        // Before, members were not named.
-        if context.version >= MEMBER_EPOCHS {
-            if let Some(group) = machine.consumers.get(id) {
-                group.check_fetch(wanted.member_id.as_deref(), wanted.member_epoch)?;
+    let mut unknown = Vec::new();
+    let authorized = context.authorize(Operation::Describe, Resource::group(id));
+    let found = authorized.and_then(|()| {
+        state.groups.with(state, context.node.id, id, |machine, _, _| {
+            // Before, members were not named.
+            if context.version >= MEMBER_EPOCHS {
+                if let Some(group) = machine.consumers.get(id) {
+                    group.check_fetch(wanted.member_id.as_deref(), wanted.member_epoch)?;
+                }
             }
-        }
-        Ok(match &wanted.topics {
-            None => all(context, machine, id, require_stable, cost),
-            Some(topics) => {
-                topics.iter().map(|topic| listed(context, machine, id, topic, require_stable, cost)).collect()
-            }
+            Ok(match &wanted.topics {
+                None => all(context, machine, id, require_stable, cost),
+                Some(topics) => {
+                    let mut list = |topic| match listed(context, machine, id, topic, require_stable, cost) {
+                        Ok(found) => Some(found),
+                        Err(code) => {
+                            unknown.push(refused(topic, code));
+                            None
+                        }
+                    };
+                    let mut found: Vec<_> = topics.iter().filter_map(&mut list).collect();
+                    // As in Kafka, what is refused comes last.
+                    found.append(&mut unknown);
+                    found
+                }
+            })
         })
     });
     let mut response = OffsetFetchResponseGroup { group_id: wanted.group_id.clone(), ..Default::default() };
@@ -158,22 +173,20 @@ fn listed(
     topic: &OffsetFetchRequestTopics,
     require_stable: bool,
     cost: &mut Cost,
-) -> OffsetFetchResponseTopics {
+) -> Result<OffsetFetchResponseTopics, ErrorCode> {
     let name = if context.version >= TOPIC_IDS {
-        match context.state.topic(TopicRef::Id(topic.topic_id)) {
-            Some(topic) => topic.name.clone(),
-            None => return refused(topic, ErrorCode::UNKNOWN_TOPIC_ID),
-        }
+        context.topic(Operation::Describe, TopicRef::Id(topic.topic_id))?.name.clone()
     } else {
+        context.authorize(Operation::Describe, Resource::topic(&topic.name))?;
         topic.name.clone()
     };
     let find = |index: &i32| within(cost, partition(machine, (id, &name, *index), require_stable));
-    OffsetFetchResponseTopics {
+    Ok(OffsetFetchResponseTopics {
         name: topic.name.clone(),
         topic_id: topic.topic_id,
         partitions: topic.partition_indexes.iter().map(find).collect(),
         ..Default::default()
-    }
+    })
 }
 
 fn all(
@@ -185,7 +198,8 @@ fn all(
 ) -> Vec<OffsetFetchResponseTopics> {
     let mut topics: Vec<OffsetFetchResponseTopics> = Vec::new();
     let Some(offsets) = machine.offsets.get(id) else { return topics };
-    for (topic, index, _) in offsets.committed() {
+    let may = |topic: &str| context.may(Operation::Describe, Resource::topic(topic));
+    for (topic, index, _) in offsets.committed().filter(|(topic, ..)| may(topic)) {
         let found = within(cost, partition(machine, (id, topic, index), require_stable));
         if topics.last().is_none_or(|last| last.name != *topic) {
             let topic_id = context.state.topic(TopicRef::Name(topic)).map(|topic| topic.id).unwrap_or_default();

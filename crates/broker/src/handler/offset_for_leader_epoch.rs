@@ -1,10 +1,11 @@
-use milena_messages::offset_for_leader_epoch::request::OffsetForLeaderPartition;
+use milena_messages::offset_for_leader_epoch::request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use milena_messages::offset_for_leader_epoch::response::{EpochEndOffset, OffsetForLeaderTopicResult};
 use milena_messages::{ErrorCode, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 
 use super::Context;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
+use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(
     context: &Context,
@@ -12,10 +13,25 @@ pub(super) fn handle(
     _cost: &mut Cost,
 ) -> OffsetForLeaderEpochResponse {
     let mut topics = Vec::new();
-    for wanted in request.topics {
+    // Replicas need no permission for each topic.
+    let is_replica = context.may(Operation::ClusterAction, Resource::CLUSTER);
+    // As in Kafka, what is refused comes last.
+    let may =
+        |topic: &OffsetForLeaderTopic| is_replica || context.may(Operation::Describe, Resource::topic(&topic.topic));
+    let (seen, unseen): (Vec<_>, Vec<_>) = request.topics.into_iter().partition(may);
+    for wanted in seen {
         let topic = context.state.topic(TopicRef::Name(&wanted.topic));
         let end = |partition| end_of_epoch(context, topic.as_deref(), partition);
         let partitions = wanted.partitions.iter().map(end).collect();
+        topics.push(OffsetForLeaderTopicResult { topic: wanted.topic, partitions, ..Default::default() });
+    }
+    for wanted in unseen {
+        let refused = |wanted: &OffsetForLeaderPartition| EpochEndOffset {
+            error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+            partition: wanted.partition,
+            ..Default::default()
+        };
+        let partitions = wanted.partitions.iter().map(refused).collect();
         topics.push(OffsetForLeaderTopicResult { topic: wanted.topic, partitions, ..Default::default() });
     }
     OffsetForLeaderEpochResponse { topics, ..Default::default() }
@@ -45,8 +61,6 @@ fn end_of_epoch(context: &Context, topic: Option<&Topic>, wanted: &OffsetForLead
 
 #[cfg(test)]
 mod tests {
-    use milena_messages::offset_for_leader_epoch::request::OffsetForLeaderTopic;
-
     use super::*;
     use crate::handler::tests::{append, create, state};
 

@@ -2,11 +2,13 @@ use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse};
 use milena_messages::{ByteString, ErrorCode, ProduceRequest, ProduceResponse, Uuid};
 
+use super::authorize::unauthorized;
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::security::acl::{Operation, Resource};
 use crate::storage::incoming::{self, IncomingBatch, Rejected};
 use crate::storage::log::BatchKind;
 use crate::storage::producer_state::Appended;
@@ -28,28 +30,40 @@ impl Listed for TopicProduceData {
     }
 }
 
+/// Where a batch has the version of its format, and the lower byte of its attributes.
+const MAGIC_AT: usize = 16;
+const FLAGS_AT: usize = 22;
+/// The attribute of a batch that belongs to a transaction.
+const TRANSACTIONAL: u8 = 0x10;
+
 /// The batches of one partition, checked and not appended yet.
 type Checked = Result<Vec<IncomingBatch>, Rejected>;
 
 pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost) -> Outcome<ProduceResponse> {
     let (state, version) = (&*context.state, context.version);
     let (acks, transactional_id) = (request.acks, request.transactional_id);
+    let may = |id: &str| context.may(Operation::Write, Resource::transactional_id(id));
+    let is_transactional_refused =
+        is_transactional(&request.topic_data) && !transactional_id.as_deref().is_some_and(may);
     let now_ms = state.now_ms();
     let topics: Vec<_> = each_once(request.topic_data)
         .into_iter()
         .map(|mut data| {
             let wanted = if version >= 13 { TopicRef::Id(data.topic_id) } else { TopicRef::Name(&data.name) };
-            let (topic, unknown) = (state.topic(wanted), wanted.unknown());
+            let topic = match is_transactional_refused {
+                true => Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+                false => context.topic(Operation::Write, wanted),
+            };
             let mut check = |partition: PartitionProduceData| {
                 let index = partition.index;
-                let known = match topic.as_deref() {
-                    None => Err(Refusal::new(unknown, "This server does not host this topic.")),
-                    Some(topic) if topic.partition(index).is_none() => Err(no_partition(index)),
-                    Some(_) if !matches!(acks, -1..=1) => {
+                let known = match &topic {
+                    Err(code) => Err(no_topic(*code)),
+                    Ok(topic) if topic.partition(index).is_none() => Err(no_partition(index)),
+                    Ok(_) if !matches!(acks, -1..=1) => {
                         let message = format!("acks is {acks}, it has to be -1, 0 or 1");
                         Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message))
                     }
-                    Some(topic) => Ok(topic),
+                    Ok(topic) => Ok(topic),
                 };
                 let checked = known
                     .map_err(Rejected::from)
@@ -69,7 +83,7 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
         .map(|(data, topic, partitions)| {
             let partition = |(index, checked): (i32, Checked)| {
                 let append = |batches: Vec<IncomingBatch>| {
-                    let topic = topic.as_deref().ok_or_else(|| no_partition(index))?;
+                    let topic = topic.as_deref().map_err(|code| no_topic(*code))?;
                     admit_all(context, transactional_id.as_deref(), topic, index, &batches)?;
                     append(context.node.id, topic, index, batches, acks, now_ms)
                 };
@@ -98,6 +112,24 @@ fn without_response(responses: &[TopicProduceResponse]) -> Outcome<ProduceRespon
             Outcome::Close(format!("Produce with acks 0 failed with {}: {message}", failed.error_code))
         }
         None => Outcome::Nothing,
+    }
+}
+
+/// Whether a request writes to a transaction: the first batch of a partition says so.
+fn is_transactional(topics: &[TopicProduceData]) -> bool {
+    let flag = |partition: &PartitionProduceData| {
+        let records = partition.records.as_deref().unwrap_or_default();
+        records.get(MAGIC_AT) == Some(&2) && records.get(FLAGS_AT).is_some_and(|flags| flags & TRANSACTIONAL != 0)
+    };
+    topics.iter().flat_map(|topic| &topic.partition_data).any(flag)
+}
+
+fn no_topic(code: ErrorCode) -> Refusal {
+    match code {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID => {
+            Refusal::new(code, "This server does not host this topic.")
+        }
+        _ => unauthorized(code),
     }
 }
 

@@ -39,13 +39,12 @@ fn split(
 ) -> (Vec<(Arc<Topic>, TxnOffsetCommitRequestTopic)>, Merged<TxnOffsetCommitResponseTopic>) {
     let (mut known, mut refused) = (Vec::new(), Merged::new());
     for topic in topics {
-        if let Err(code) = context.authorize(Operation::Read, Resource::topic(&topic.name)) {
-            refused.add(each(topic, &mut |_| code));
-            continue;
-        }
-        let Some(found) = context.state.topic(TopicRef::Name(&topic.name)) else {
-            refused.add(each(topic, &mut |_| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
-            continue;
+        let found = match context.topic(Operation::Read, TopicRef::Name(&topic.name)) {
+            Ok(found) => found,
+            Err(code) => {
+                refused.add(each(topic, &mut |_| code));
+                continue;
+            }
         };
         let with = |partitions| TxnOffsetCommitRequestTopic { partitions, ..topic.clone() };
         let there = |one: &TxnOffsetCommitRequestPartition| found.partition(one.partition_index).is_some();
