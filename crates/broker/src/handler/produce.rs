@@ -1,10 +1,16 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
-use milena_messages::produce::response::{BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse};
+use milena_messages::produce::response::{
+    BatchIndexAndErrorMessage, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
+};
 use milena_messages::{ByteString, ErrorCode, ProduceRequest, ProduceResponse, Uuid};
 
 use super::authorize::unauthorized;
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
+use crate::cluster::node::Node;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
@@ -87,7 +93,15 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
                     admit_all(context, transactional_id.as_deref(), topic, index, &batches)?;
                     append(context.node.id, topic, index, batches, acks, now_ms)
                 };
-                respond(index, checked.and_then(append))
+                let mut response = respond(index, checked.and_then(append));
+                if version >= LEADER_HINTS && response.error_code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
+                    if let Some(partition) = topic.as_deref().ok().and_then(|topic| topic.partition(index)) {
+                        let leadership = partition.leadership();
+                        response.current_leader.leader_id = leadership.leader;
+                        response.current_leader.leader_epoch = leadership.epoch;
+                    }
+                }
+                response
             };
             TopicProduceResponse {
                 name: data.name,
@@ -100,7 +114,26 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
     if acks == 0 {
         return without_response(&responses);
     }
-    ProduceResponse { responses, ..Default::default() }.into()
+    let node_endpoints = leaders(context, &responses);
+    ProduceResponse { responses, node_endpoints, ..Default::default() }.into()
+}
+
+/// Where the nodes are that lead partitions of which the client did not know it.
+fn leaders(context: &Context, responses: &[TopicProduceResponse]) -> Vec<NodeEndpoint> {
+    let partitions = responses.iter().flat_map(|topic| &topic.partition_responses);
+    let ids: BTreeSet<i32> = partitions.map(|one| one.current_leader.leader_id).filter(|id| *id >= 0).collect();
+    let alive = ids.into_iter().filter_map(|id| context.state.node(id)).filter(|node| node.is_alive());
+    let place = |node: Arc<Node>| {
+        let endpoint = context.endpoint(&node);
+        NodeEndpoint {
+            node_id: node.id,
+            host: endpoint.host.clone(),
+            port: endpoint.port.into(),
+            rack: node.rack.clone(),
+            ..Default::default()
+        }
+    };
+    alive.map(place).collect()
 }
 
 /// A client that wants no response learns of an error by losing the connection, as in Kafka.
@@ -137,6 +170,8 @@ fn no_partition(index: i32) -> Refusal {
     Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic has no partition {index}"))
 }
 
+/// From here on errors say who leads (KIP-951).
+const LEADER_HINTS: i16 = 10;
 /// From here on a partition joins the transaction with the first batch (KIP-890).
 const IMPLICIT: i16 = 12;
 
