@@ -48,6 +48,12 @@ impl Broker {
         self.cluster.bootstrap()
     }
 
+    /// The certificates of the listeners with TLS; `None` when there is no such listener.
+    #[cfg(feature = "tls")]
+    pub fn tls(&self) -> Option<&crate::BrokerTls> {
+        self.cluster.tls()
+    }
+
     /// The address that the broker listens on.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -22,6 +22,9 @@ pub enum BrokerError {
         /// What is expected.
         reason: &'static str,
     },
+    /// The certificates cannot be used.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// What was asked of a node cannot be done.
     #[error("node {node}: {reason}")]
     Node {

@@ -147,9 +147,13 @@ pub use milena_connection::fault::{Rule as FaultRule, Statistic as FaultStatisti
 pub use net::received::ReceivedRequest;
 pub use security::acl::Acl;
 pub use security::authorizer::AclConfig;
-pub use security::config::{ListenerConfig, SecurityConfig, User};
+#[cfg(feature = "tls")]
+pub use security::certificates::{BrokerTls, ClientCertificate};
+pub use security::config::{Certificates, ClientAuth, ListenerConfig, SecurityConfig, User};
+pub use security::delegation::DelegationTokenConfig;
 pub use security::principal::{Principal, PrincipalError};
 pub use security::protocol::{SaslMechanism, SecurityProtocol, UnknownName};
+pub use security::sasl::{JwtKey, JwtKeyError, OAuthConfig};
 pub use security::text::AclError;
 pub use state::{
     ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState, TopicState, TransactionState,

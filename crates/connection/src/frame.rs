@@ -23,6 +23,11 @@ impl FrameBuffer {
         Self { buf: BytesMut::new(), max_frame, seen_any: false }
     }
 
+    /// Changes the limit of the frames that come next.
+    pub fn set_max_frame(&mut self, max_frame: usize) {
+        self.max_frame = max_frame;
+    }
+
     /// Bytes that came from the peer; copies them.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.buf.extend_from_slice(bytes);

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 use milena_messages::{ApiKey, ByteString, Request, Response, VersionRange};
 
 use crate::error::{ConnectionError, Result};
@@ -106,6 +106,30 @@ impl ServerConnection {
     /// Bytes of the client that are not part of a request handed out yet.
     pub fn buffered(&self) -> usize {
         self.frames.buffered()
+    }
+
+    /// Changes the limit of frames that come from now on, such as when a client has logged in.
+    pub fn set_max_frame(&mut self, max_frame: usize) {
+        self.config.max_frame = max_frame;
+        self.frames.set_max_frame(max_frame);
+    }
+
+    /// The next whole frame as it is, without its size, in place of [`poll`](Self::poll): the raw tokens that follow
+    /// SaslHandshake version 0.
+    ///
+    /// # Errors
+    /// The size of the frame is not possible.
+    pub fn poll_raw(&mut self) -> Result<Option<Bytes>> {
+        self.frames.next_frame()
+    }
+
+    /// Sends a frame that responds to none of the requests, with its size: a raw token. All requests before must have their
+    /// response.
+    pub fn send_raw(&mut self, frame: &[u8]) {
+        let mut framed = BytesMut::with_capacity(4 + frame.len());
+        framed.put_i32(frame.len() as i32);
+        framed.put_slice(frame);
+        self.output.push(framed.freeze());
     }
 
     /// Bytes for the client, in segments to write one after the other.

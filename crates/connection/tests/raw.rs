@@ -118,3 +118,17 @@ fn the_header_of_a_request_leaves_its_body() {
     let (header, body) = read_request_header(frame.slice(4..)).unwrap();
     assert_eq!((header.request_api_key, header.correlation_id, &body[..]), (ApiKey::METADATA, 4, &[0xff; 4][..]));
 }
+
+#[test]
+fn raw_tokens_follow_a_request_and_the_limit_changes() {
+    let mut server = server();
+    server.set_max_frame(20);
+    server.receive(b"\0\0\0\x02hi\0\0\0\x15");
+    assert_eq!(server.poll_raw().unwrap().unwrap(), "hi");
+    assert_eq!(server.poll_raw(), Err(ConnectionError::FrameTooLarge { size: 21, limit: 20 }));
+    server.set_max_frame(21);
+    assert_eq!(server.poll_raw(), Ok(None));
+    server.send_raw(b"");
+    server.send_raw(b"ab");
+    assert_eq!(server.take_output().concat(), b"\0\0\0\0\0\0\0\x02ab");
+}

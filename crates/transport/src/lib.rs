@@ -1,4 +1,4 @@
-//! Connections to Kafka brokers over tokio: TCP, and TLS by rustls.
+//! Connections of Kafka over tokio: TCP, and TLS by rustls.
 //!
 //! ```no_run
 //! use milena_transport::{Address, Tls, TlsConfig, dial};
@@ -17,6 +17,7 @@
 //! | [`dial`], [`DialError`], [`HandshakeError`] | a connection, on the first address of the host that accepts |
 //! | [`Stream`] | the connection, plain or TLS |
 //! | [`Tls`], [`TlsConfig`], [`TlsError`] | which brokers to trust, and how to identify this side |
+//! | [`ServerTls`], [`ServerTlsConfig`] | the same for the side that accepts connections |
 //! | [`Segments`] | vectored output, without copying payloads together |
 //! | [`first_of`] | attempts in parallel until one succeeds |
 //!
@@ -26,6 +27,9 @@ mod address;
 mod dial;
 mod race;
 mod segments;
+#[cfg(feature = "tls")]
+mod server_tls;
+mod server_tls_config;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
@@ -35,6 +39,11 @@ pub use address::{Address, AddressError};
 pub use dial::{DialError, HandshakeError, dial};
 pub use race::first_of;
 pub use segments::Segments;
+#[cfg(feature = "tls")]
+pub use server_tls::ServerTls;
+pub use server_tls_config::ServerTlsConfig;
 pub use stream::Stream;
+#[cfg(not(feature = "tls"))]
+pub use tls::ServerTls;
 pub use tls::Tls;
 pub use tls_config::{TlsConfig, TlsError};

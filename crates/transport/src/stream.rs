@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection to a broker.
+/// A connection, of either side.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stream {
@@ -13,7 +13,7 @@ pub enum Stream {
     Plain(TcpStream),
     /// Inside of TLS.
     #[cfg(feature = "tls")]
-    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+    Tls(Box<tokio_rustls::TlsStream<TcpStream>>),
 }
 
 macro_rules! either {
@@ -39,6 +39,17 @@ impl Stream {
             Self::Plain(stream) => stream,
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.get_ref().0,
+        }
+    }
+
+    /// The certificate that the peer presented and that was verified, as DER.
+    pub fn peer_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => {
+                stream.get_ref().1.peer_certificates()?.first().map(|certificate| certificate.as_ref())
+            }
         }
     }
 }

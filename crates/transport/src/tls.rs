@@ -73,14 +73,14 @@ impl Tls {
                 .map_err(|_| HandshakeError::Name(address.host().to_owned()))?,
         };
         match self.connector.connect(name, stream).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(stream) => Ok(Stream::Tls(Box::new(stream.into()))),
             Err(error) => Err(classified(error)),
         }
     }
 }
 
 /// What a failed handshake most likely means.
-fn classified(error: io::Error) -> HandshakeError {
+pub(crate) fn classified(error: io::Error) -> HandshakeError {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match tls {
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => HandshakeError::NotTls,

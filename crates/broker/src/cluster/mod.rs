@@ -16,9 +16,10 @@ pub(crate) mod upkeep;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use milena_messages::{ApiKey, ByteString, ErrorCode, Uuid, VersionRange};
+use milena_transport::ServerTls;
 
 use crate::clock::Clock;
 use crate::cluster::node::Node;
@@ -39,6 +40,8 @@ use crate::net::work::Workers;
 use crate::refusal::Refusal;
 use crate::security::authorizer::Authorizer;
 use crate::security::config::ListenerConfig;
+use crate::security::credentials::Credentials;
+use crate::security::login::Scene;
 use crate::storage::leadership::{Leadership, NO_LEADER};
 use crate::storage::partition::Partition;
 use crate::transaction::TransactionMachine;
@@ -54,6 +57,10 @@ pub(crate) struct State {
     pub(crate) config: BrokerConfig,
     /// What each node listens for; clients know the index of theirs.
     pub(crate) listeners: Vec<ListenerConfig>,
+    /// For listeners with TLS; set before the first of them opens.
+    pub(crate) tls: OnceLock<ServerTls>,
+    /// What clients can log in with.
+    pub(crate) credentials: Credentials,
     pub(crate) cluster_id: ByteString,
     pub(crate) clock: Clock,
     pub(crate) faults: BrokerFaults,
@@ -89,6 +96,8 @@ impl State {
             workers: Workers::default(),
             listeners: config.listeners(),
             authorizer: config.acls.as_ref().map(Authorizer::new),
+            tls: OnceLock::new(),
+            credentials: Credentials::new(&config.security),
             config,
             cluster_id: cluster_id.into(),
             clock,
@@ -111,6 +120,11 @@ impl State {
     pub(crate) fn random_id(&self) -> String {
         let hex: String = random_uuid().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    }
+
+    /// What logins depend on, now.
+    pub(crate) fn scene(&self) -> Scene<'_> {
+        Scene { config: &self.config.security, credentials: &self.credentials, now_ms: self.now_ms() }
     }
 
     /// Milliseconds since 1970.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use milena_messages::ErrorCode;
 use milena_records::{Codec, Record, encode};
+#[cfg(feature = "tls")]
+use milena_transport::ServerTls;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -12,6 +14,8 @@ use crate::clock::{Clock, VirtualClock};
 use crate::cluster::node::Node;
 use crate::cluster::upkeep::keep_up;
 use crate::cluster::{State, TopicRef};
+#[cfg(feature = "tls")]
+use crate::config::BrokerConfig;
 use crate::config::ClusterConfig;
 use crate::cost::Cost;
 use crate::error::BrokerError;
@@ -22,6 +26,8 @@ use crate::net::sockets::Sockets;
 use crate::refusal::Refusal;
 use crate::security::acl::Acl;
 use crate::security::authorizer::Authorizer;
+#[cfg(feature = "tls")]
+use crate::security::certificates::BrokerTls;
 use crate::state::ClusterState;
 use crate::storage::incoming;
 use crate::storage::leadership::NO_LEADER;
@@ -65,6 +71,8 @@ pub enum Coordinated<'a> {
 pub struct BrokerCluster {
     state: Arc<State>,
     config: ClusterConfig,
+    #[cfg(feature = "tls")]
+    tls: Option<BrokerTls>,
     /// The nodes that are up.
     up: Mutex<BTreeMap<i32, Up>>,
     /// Held while nodes come and go.
@@ -94,10 +102,19 @@ impl BrokerCluster {
         let faults = BrokerFaults::new(&config.broker.faults, config.broker.fault_seed)?;
         let state = Arc::new(State::new(config.broker.clone(), clock, faults));
         let nodes = config.nodes;
+        #[cfg(feature = "tls")]
+        let tls = tls(&config.broker, &state)?;
         if matches!(state.clock, Clock::System) {
             tokio::spawn(keep_up(Arc::downgrade(&state)));
         }
-        let cluster = Self { state, config, up: Mutex::default(), changes: tokio::sync::Mutex::default() };
+        let cluster = Self {
+            state,
+            config,
+            #[cfg(feature = "tls")]
+            tls,
+            up: Mutex::default(),
+            changes: tokio::sync::Mutex::default(),
+        };
         for _ in 0..nodes {
             cluster.add_node().await?;
         }
@@ -119,6 +136,12 @@ impl BrokerCluster {
     fn bootstrap_by(&self, listener: usize) -> String {
         let all: Vec<String> = self.state.alive().iter().map(|node| node.endpoint_of(listener).to_string()).collect();
         all.join(",")
+    }
+
+    /// The certificates of the listeners with TLS; `None` when there is no such listener.
+    #[cfg(feature = "tls")]
+    pub fn tls(&self) -> Option<&BrokerTls> {
+        self.tls.as_ref()
     }
 
     /// Id of the cluster.
@@ -575,4 +598,22 @@ fn refused(code: ErrorCode, message: String) -> BrokerError {
 /// Waits for the listeners of a node. They end by themselves, or were ended with their runtime.
 async fn ended(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
+}
+
+/// Makes the certificates, if a listener needs them.
+#[cfg(feature = "tls")]
+fn tls(config: &BrokerConfig, state: &State) -> Result<Option<BrokerTls>, BrokerError> {
+    if !state.listeners.iter().any(|listener| listener.protocol.is_tls()) {
+        return Ok(None);
+    }
+    let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let hosts = state.listeners.iter().flat_map(|listener| [&listener.host, &listener.advertised_host]);
+    names.extend(hosts.flatten().chain(&config.security.certificate_names).cloned());
+    names.sort_unstable();
+    names.dedup();
+    let tls = BrokerTls::new(&config.security, names)?;
+    let server = ServerTls::new(tls.server()).map_err(|error| BrokerError::Tls(error.to_string()))?;
+    // The state is new.
+    let _ = state.tls.set(server);
+    Ok(Some(tls))
 }

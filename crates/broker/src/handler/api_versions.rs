@@ -43,8 +43,7 @@ pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut
 }
 
 fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
-    let named = is_software_name(&request.client_software_name) && is_software_name(&request.client_software_version);
-    if context.version >= 3 && !named {
+    if !has_valid_software_name(request, context.version) {
         return ErrorCode::INVALID_REQUEST;
     }
     // A client that names the node it wants gets an error from another node.
@@ -59,6 +58,12 @@ fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
         }
         _ => ErrorCode::INVALID_REQUEST,
     }
+}
+
+/// Whether the client says how it is called, as it has to from version 3 on.
+pub(crate) fn has_valid_software_name(request: &ApiVersionsRequest, version: i16) -> bool {
+    let names = [&request.client_software_name, &request.client_software_version];
+    version < 3 || names.into_iter().all(|name| is_software_name(name))
 }
 
 /// Letters, digits, dashes and dots, the last two not at the ends (KIP-511).

@@ -8,18 +8,20 @@ use milena_messages::ByteString;
 use crate::cluster::State;
 use crate::cluster::node::{Endpoint, Node};
 use crate::security::principal::Principal;
+use crate::security::protocol::SecurityProtocol;
 
 /// The client at the other end of a connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     /// Names the connection; no other one has this number. A login does not change it.
-    #[expect(dead_code, reason = "read by what ends with a connection")]
     pub(crate) connection: u64,
     /// Who the client is, since its last login.
     pub(crate) principal: Principal,
     /// The listener that it came by, as an index of [`State::listeners`].
     pub(crate) listener: usize,
+    /// Whether it logged in with a delegation token.
+    pub(crate) by_token: bool,
 }
 
 impl Client {
@@ -27,7 +29,7 @@ impl Client {
     pub(crate) fn anonymous(peer: SocketAddr, listener: usize) -> Self {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        Self { peer, connection, principal: Principal::anonymous(), listener }
+        Self { peer, connection, principal: Principal::anonymous(), listener, by_token: false }
     }
 
     /// The host as groups describe it: the address with a slash in front, as Java writes addresses without a name.
@@ -52,6 +54,16 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Whether the client may ask for delegation tokens: not without a login, and not when it logged in with a token.
+    pub(crate) fn may_ask_for_tokens(&self) -> bool {
+        let listener = self.state.listeners.get(self.client.listener);
+        match listener.map(|listener| listener.protocol) {
+            None | Some(SecurityProtocol::Plaintext) => false,
+            Some(SecurityProtocol::Ssl) if self.client.principal == Principal::anonymous() => false,
+            Some(_) => !self.client.by_token,
+        }
+    }
+
     /// Where this client connects to a node: by the listener that it came by.
     pub(crate) fn endpoint(&self, node: &Node) -> Arc<Endpoint> {
         node.endpoint_of(self.client.listener)

@@ -20,6 +20,9 @@ use crate::handler::{Client, Context, Outcome};
 use crate::net::arrivals::Arrivals;
 use crate::net::fault::{self, Fault, Hold, Refused};
 use crate::net::work::{self, Failed};
+use crate::security::login::{Login, Step};
+use crate::security::principal::Principal;
+use crate::security::sasl::Identity;
 
 /// How long a client may read nothing while there are too many unsent responses.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -42,6 +45,10 @@ enum Ended {
     Io(#[from] io::Error),
     #[error("{0}")]
     Closed(String),
+    #[error("no login: {0}")]
+    Login(String),
+    #[error("no login within {0:?}")]
+    LoginTimeout(Duration),
     #[error("cut by a fault rule")]
     Cut,
     #[error("no request for {0:?}")]
@@ -55,6 +62,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     socket: S,
     client: Client,
     (state, node): (Arc<State>, Arc<Node>),
+    login_until: Instant,
     stop: watch::Receiver<bool>,
     spoke: Arc<AtomicBool>,
 ) {
@@ -63,9 +71,21 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
-    let client = Arc::new(client);
-    let arrivals = Arrivals::default();
-    match (Connection { socket, client, machine, arrivals, state, node, stop, spoke }).run().await {
+    let needs_login = state.listeners.get(client.listener).is_some_and(|listener| listener.protocol.is_sasl());
+    let mut connection = Connection {
+        socket,
+        client: Arc::new(client),
+        machine,
+        login: needs_login.then(Login::new),
+        login_until,
+        arrivals: Arrivals::default(),
+        state,
+        node,
+        stop,
+        spoke,
+    };
+    connection.limit_frames();
+    match connection.run().await {
         Ok(()) => tracing::debug!(%peer, "disconnected"),
         Err(Ended::Cut) => tracing::debug!(%peer, "connection cut by a fault rule"),
         Err(Ended::Io(error)) => tracing::debug!(%peer, error = %Report(&error), "connection lost"),
@@ -77,11 +97,15 @@ struct Connection<S> {
     socket: S,
     client: Arc<Client>,
     machine: ServerConnection,
+    /// `None` on a listener without logins.
+    login: Option<Login>,
+    /// Until when the client has to have logged in for the first time.
+    login_until: Instant,
     arrivals: Arrivals,
     state: Arc<State>,
     node: Arc<Node>,
     stop: watch::Receiver<bool>,
-    /// Whether there was a request.
+    /// Whether there was a request of a client that needs no login, or has logged in.
     spoke: Arc<AtomicBool>,
 }
 
@@ -89,7 +113,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn run(mut self) -> Result<(), Ended> {
         loop {
             while let Some(request) = self.next_request().await? {
-                self.spoke.store(true, Ordering::Relaxed);
+                if self.login.is_none() {
+                    self.spoke.store(true, Ordering::Relaxed);
+                }
                 self.state.received.push(&self.client, self.node.id, &request);
                 let arrived = self.arrivals.of_last_request(self.machine.buffered());
                 let goes_on = match self.state.faults.decide(&request) {
@@ -101,8 +127,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
             let idle = self.state.config.idle_timeout;
+            let is_known = self.spoke.load(Ordering::Relaxed) || self.login.is_none();
             let read = tokio::select! {
                 () = stopped(&mut self.stop) => return Ok(()),
+                () = sleep_until(self.login_until), if !is_known => {
+                    return Err(Ended::LoginTimeout(self.state.config.security.login_timeout));
+                }
                 read = timeout(idle, self.socket.read_buf(self.machine.input())) => read,
             };
             let count = read.map_err(|_| Ended::Idle(idle))??;
@@ -116,6 +146,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// The next request that is here as a whole. What the machine responded by itself is sent, even when the connection
     /// ends then.
     async fn next_request(&mut self) -> Result<Option<IncomingRequest>, Ended> {
+        while self.login.as_ref().is_some_and(Login::expects_raw) {
+            let Some(token) = self.machine.poll_raw()? else { return Ok(None) };
+            self.raw_token(&token).await?;
+        }
         let next = self.machine.poll();
         self.flush().await?;
         let next = next?;
@@ -123,6 +157,47 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.node.connected().await;
         }
         Ok(next)
+    }
+
+    /// Takes a token of a login without its header, as it follows SaslHandshake version 0.
+    async fn raw_token(&mut self, token: &[u8]) -> Result<(), Ended> {
+        let Some(login) = &mut self.login else { return Ok(()) };
+        match login.raw(token, self.state.scene()) {
+            Step::Pass => return Ok(()),
+            Step::Respond(token) => self.machine.send_raw(&token),
+            Step::LoggedIn(token, identity) => {
+                self.machine.send_raw(&token);
+                self.logged_in(&identity);
+            }
+            Step::Fail(_, why) | Step::Refuse(_, why) => {
+                let delay = tokio::time::sleep(self.state.config.security.failed_login_delay);
+                tokio::select! {
+                    () = stopped(&mut self.stop) => {}
+                    () = delay => {}
+                }
+                return Err(Ended::Login(why));
+            }
+            Step::Close(why) => return Err(Ended::Login(why)),
+        }
+        self.flush().await
+    }
+
+    /// The client is known from now on.
+    fn logged_in(&mut self, identity: &Identity) {
+        let principal = Principal::user(&identity.name);
+        tracing::debug!(peer = %self.client.peer, %principal, "logged in");
+        let Client { peer, connection, listener, .. } = *self.client;
+        self.client = Arc::new(Client { peer, connection, principal, listener, by_token: identity.by_token });
+        self.spoke.store(true, Ordering::Relaxed);
+        self.limit_frames();
+    }
+
+    /// Limits frames as it is due before, during and after a login.
+    fn limit_frames(&mut self) {
+        let config = &self.state.config;
+        let is_open = self.login.as_ref().is_none_or(Login::is_done);
+        let limit = if is_open { config.max_frame } else { config.max_frame.min(config.security.max_login_frame) };
+        self.machine.set_max_frame(limit);
     }
 
     /// Does what a fault rule says. False when the client has gone or the broker stops.
@@ -164,10 +239,43 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// stops.
     async fn respond(&mut self, request: &IncomingRequest, fault: Fault) -> Result<bool, Ended> {
         tracing::trace!(api = %request.api_key, version = request.api_version, size = request.frame_size(), "request");
+        let step = match &mut self.login {
+            None => Step::Pass,
+            Some(login) => login.request(request, self.state.scene())?,
+        };
+        let mut ends = None;
+        let done = match step {
+            Step::Pass => None,
+            Step::Respond(frame) => {
+                self.limit_frames();
+                Some(Outcome::Response(frame))
+            }
+            Step::LoggedIn(frame, identity) => {
+                self.logged_in(&identity);
+                Some(Outcome::Response(frame))
+            }
+            Step::Fail(response, why) => {
+                ends = Some(why);
+                Some(response.map_or(Outcome::Nothing, Outcome::Response))
+            }
+            Step::Refuse(code, why) => {
+                ends = Some(why);
+                let refused = fault::refused_frame(request, code, &self.node);
+                Some(refused.map_or(Outcome::Nothing, Outcome::Response))
+            }
+            Step::Close(why) => return Err(Ended::Login(why)),
+        };
+        let delay = if ends.is_some() { self.state.config.security.failed_login_delay } else { Duration::ZERO };
         let context = Context::new(&self.state, &self.node, &self.client, request);
         let hold = fault.hold();
         let mut work = std::pin::pin!(async {
-            let outcome = work::process(&context, request).await;
+            let outcome = match done {
+                Some(outcome) => {
+                    tokio::time::sleep(delay).await;
+                    Ok(outcome)
+                }
+                None => work::process(&context, request).await,
+            };
             match hold {
                 Hold::Until(until) if matches!(outcome, Ok(Outcome::Response(_))) => sleep_until(until).await,
                 Hold::Forever if matches!(outcome, Ok(Outcome::Response(_))) => std::future::pending().await,
@@ -210,6 +318,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if cut {
             self.socket.shutdown().await?;
             return Err(Ended::Cut);
+        }
+        if let Some(why) = ends {
+            return Err(Ended::Login(why));
         }
         Ok(true)
     }

@@ -1,9 +1,12 @@
 //! What fault rules do to one request and its response.
 
 use bytes::{Bytes, BytesMut};
-use milena_connection::{ConnectionError, IncomingRequest};
+use milena_connection::{ConnectionError, IncomingRequest, frame_response};
 use milena_fault::{FaultedRequest, Injection, Members, Patch, Patched, respond};
-use milena_messages::{ApiKey, ErrorCode, FetchRequest, FetchResponse, Message as _, ProduceRequest};
+use milena_messages::{
+    ApiKey, ErrorCode, FetchRequest, FetchResponse, Message as _, ProduceRequest, Request, RequestVisitor,
+    visit_request,
+};
 use tokio::time::Instant;
 
 use crate::cluster::node::Node;
@@ -117,6 +120,26 @@ pub(super) fn session_in(frame: &Frame, version: i16) -> Option<i32> {
     let header = 8 + usize::from(ApiKey::FETCH.response_header_version(version) >= 1);
     let whole: Vec<u8> = frame.iter().flatten().skip(header).copied().collect();
     FetchResponse::from_bytes(whole.into(), version).ok().map(|response| response.session_id).filter(|id| *id != 0)
+}
+
+/// The error response of a request that is not handled, or its response without any content where it has no field for the
+/// code; `None` when the client wants none.
+pub(super) fn refused_frame(request: &IncomingRequest, code: ErrorCode, node: &Node) -> Option<Frame> {
+    struct Empty<'a>(&'a IncomingRequest);
+
+    impl RequestVisitor for Empty<'_> {
+        type Output = Option<Frame>;
+
+        fn visit<R: Request>(self) -> Option<Frame> {
+            frame_response(&R::Response::default(), self.0.api_version, self.0.correlation_id).ok()
+        }
+    }
+
+    match refuse(request, code, node).ok()? {
+        Refused::Response(frame) => Some(frame),
+        Refused::Close => None,
+        Refused::Patch(..) | Refused::NoPlace => visit_request(request.api_key, Empty(request))?,
+    }
 }
 
 /// Whether it is a Produce request with acks=0.

@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use milena_transport::Stream;
+use milena_wire::Report;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::cluster::State;
 use crate::cluster::node::Node;
 use crate::handler::Client;
 use crate::net::connection::{serve, stopped};
+#[cfg(feature = "tls")]
+use crate::security::principal::Principal;
 
 /// How long connections may finish their current request when the node stops.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -45,7 +49,8 @@ pub(crate) async fn listen(
                         continue;
                     }
                     let here = (state.clone(), node.clone());
-                    let task = connections.spawn(serve(socket, Client::anonymous(peer, index), here, stop.clone(), spoke.clone()));
+                    let client = Client::anonymous(peer, index);
+                    let task = connections.spawn(connect(socket, client, here, stop.clone(), spoke.clone()));
                     silent.add(task, spoke);
                 }
                 Err(error) => {
@@ -60,6 +65,51 @@ pub(crate) async fn listen(
     let all_gone = async { while connections.join_next().await.is_some() {} };
     // Those that are still there are aborted with the set.
     let _ = timeout(FAREWELL, all_gone).await;
+}
+
+/// Serves a connection, after the handshake of TLS where the listener has one.
+async fn connect(
+    socket: TcpStream,
+    client: Client,
+    (state, node): (Arc<State>, Arc<Node>),
+    stop: watch::Receiver<bool>,
+    spoke: Arc<AtomicBool>,
+) {
+    let login_until = Instant::now() + state.config.security.login_timeout;
+    let is_tls = state.listeners.get(client.listener).is_some_and(|listener| listener.protocol.is_tls());
+    if !is_tls {
+        return serve(socket, client, (state, node), login_until, stop, spoke).await;
+    }
+    let Some(tls) = state.tls.get() else { return };
+    let peer = client.peer;
+    match timeout_at(login_until, tls.accept(socket)).await {
+        Err(_) => tracing::warn!(%peer, "connection closed: no TLS handshake in time"),
+        Ok(Err(error)) => tracing::warn!(%peer, error = %Report(&error), "connection closed: no TLS"),
+        Ok(Ok(stream)) => {
+            let Some(client) = by_certificate(client, &stream) else {
+                tracing::warn!(%peer, "connection closed: the certificate has no subject");
+                return;
+            };
+            serve(stream, client, (state, node), login_until, stop, spoke).await;
+        }
+    }
+}
+
+/// The client with the principal of its certificate, if it has one; `None` when that cannot be read.
+#[cfg(feature = "tls")]
+fn by_certificate(client: Client, stream: &Stream) -> Option<Client> {
+    match stream.peer_certificate() {
+        None => Some(client),
+        Some(certificate) => {
+            let subject = crate::security::dn::subject(certificate)?;
+            Some(Client { principal: Principal::user(&subject), ..client })
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn by_certificate(client: Client, _: &Stream) -> Option<Client> {
+    Some(client)
 }
 
 /// Connections that have not sent a request, oldest first. They give way when there are too many.

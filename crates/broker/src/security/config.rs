@@ -2,7 +2,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::error::BrokerError;
+use crate::security::delegation::DelegationTokenConfig;
 use crate::security::protocol::{SaslMechanism, SecurityProtocol};
+use crate::security::sasl::OAuthConfig;
 
 /// Who may connect to a broker, and how. With the default everybody can, without a login.
 ///
@@ -10,7 +12,7 @@ use crate::security::protocol::{SaslMechanism, SecurityProtocol};
 /// use milena_broker::{BrokerConfig, SecurityConfig, SecurityProtocol, User};
 ///
 /// let security = SecurityConfig {
-///     protocol: SecurityProtocol::Plaintext,
+///     protocol: SecurityProtocol::SaslPlaintext,
 ///     users: vec![User::new("alice", "alice-secret")],
 ///     ..SecurityConfig::default()
 /// };
@@ -28,6 +30,18 @@ pub struct SecurityConfig {
     pub users: Vec<User>,
     /// How clients can log in. Default: all of [`SaslMechanism::ALL`].
     pub mechanisms: Vec<SaslMechanism>,
+    /// Which JSON web tokens are accepted by OAUTHBEARER. Default: those without a signature, as in Kafka.
+    pub oauth: OAuthConfig,
+    /// Delegation tokens, which clients create and log in with by SCRAM. Default: none, as in Kafka.
+    pub delegation_tokens: Option<DelegationTokenConfig>,
+    /// The certificates of listeners with TLS. Default: `None`, a CA and certificates that are made at the start; see
+    /// [`BrokerCluster::tls`](crate::BrokerCluster::tls).
+    pub certificates: Option<Certificates>,
+    /// Names and addresses of the generated certificate, besides `localhost`, the loopback addresses, and the hosts of the
+    /// listeners. Default: none.
+    pub certificate_names: Vec<String>,
+    /// Whether listeners with TLS ask clients for a certificate. Kafka's `ssl.client.auth`. Default: [`ClientAuth::None`].
+    pub client_auth: ClientAuth,
     /// How long a login is valid. Clients of KIP-368 log in again before, on the same connection; other connections are
     /// closed at their first request after it. Kafka's `connections.max.reauth.ms`. Default: `None`, for ever.
     pub max_reauth: Option<Duration>,
@@ -48,6 +62,11 @@ impl Default for SecurityConfig {
             listeners: Vec::new(),
             users: Vec::new(),
             mechanisms: SaslMechanism::ALL.to_vec(),
+            oauth: OAuthConfig::default(),
+            delegation_tokens: None,
+            certificates: None,
+            certificate_names: Vec::new(),
+            client_auth: ClientAuth::None,
             max_reauth: None,
             failed_login_delay: Duration::from_millis(100),
             login_timeout: Duration::from_secs(60),
@@ -70,8 +89,8 @@ impl SecurityConfig {
             names.push(&listener.name);
         }
         let protocols = self.listeners.iter().map(|listener| listener.protocol).chain([self.protocol]);
-        if let Some(protocol) = protocols.clone().find(|protocol| *protocol != SecurityProtocol::Plaintext) {
-            return wrong("protocol", protocol.to_string(), "PLAINTEXT is the only one yet");
+        if cfg!(not(feature = "tls")) && protocols.clone().any(SecurityProtocol::is_tls) {
+            return wrong("protocol", "SSL".to_owned(), "this build has no TLS: turn on the feature `tls`");
         }
         if self.mechanisms.is_empty() && protocols.clone().any(SecurityProtocol::is_sasl) {
             return wrong("mechanisms", "empty".to_owned(), "a listener with login needs at least one");
@@ -115,6 +134,33 @@ impl ListenerConfig {
     /// A listener on free ports.
     pub fn new(name: &str, protocol: SecurityProtocol) -> Self {
         Self { name: name.to_owned(), protocol, host: None, port: 0, advertised_host: None, advertised_port: None }
+    }
+}
+
+/// Whether a client of TLS presents a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// It is not asked for one.
+    #[default]
+    None,
+    /// It can. Without one it is `User:ANONYMOUS`.
+    Requested,
+    /// It must.
+    Required,
+}
+
+/// Certificates of one's own, as PEM. `Debug` does not show the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificates {
+    pub(crate) chain_pem: String,
+    pub(crate) key_pem: Secret,
+    pub(crate) ca_pem: String,
+}
+
+impl Certificates {
+    /// The chain and key of the brokers, and the CA certificates that signed it, which also vouch for clients.
+    pub fn new(chain_pem: &str, key_pem: &str, ca_pem: &str) -> Self {
+        Self { chain_pem: chain_pem.to_owned(), key_pem: Secret(key_pem.to_owned()), ca_pem: ca_pem.to_owned() }
     }
 }
 
@@ -163,5 +209,24 @@ mod tests {
         let config = SecurityConfig { users: vec![User::new("alice", "hush")], ..SecurityConfig::default() };
         let text = format!("{config:?}");
         assert!(text.contains("alice") && !text.contains("hush"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        let sasl = || SecurityConfig { protocol: SecurityProtocol::SaslPlaintext, ..SecurityConfig::default() };
+        let text = |config: SecurityConfig| config.check().unwrap_err().to_string();
+        let twice = vec![ListenerConfig::new("SASL_PLAINTEXT", SecurityProtocol::Ssl)];
+        assert_eq!(
+            text(SecurityConfig { listeners: twice, ..sasl() }),
+            "listeners cannot be SASL_PLAINTEXT: two listeners have this name"
+        );
+        assert_eq!(
+            text(SecurityConfig { mechanisms: Vec::new(), ..sasl() }),
+            "mechanisms cannot be empty: a listener with login needs at least one"
+        );
+        assert_eq!(
+            text(SecurityConfig { users: vec![User::new("alice", "")], ..sasl() }),
+            "users cannot be \"alice\": a user needs a name and a password"
+        );
     }
 }

@@ -46,6 +46,10 @@ impl Principal {
         Self::user(ANONYMOUS)
     }
 
+    pub(crate) fn is_user(&self) -> bool {
+        &*self.principal_type == USER
+    }
+
     /// The type, such as `User`.
     pub fn principal_type(&self) -> &str {
         &self.principal_type

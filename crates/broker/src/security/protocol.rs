@@ -83,6 +83,11 @@ impl SaslMechanism {
             Self::OAuthBearer => "OAUTHBEARER",
         }
     }
+
+    /// The mechanism with exactly this name, as SaslHandshake has it.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
 }
 
 impl fmt::Display for SaslMechanism {

@@ -40,6 +40,12 @@ impl Client {
         self.write(R::API_KEY, version, &request.to_bytes(version).unwrap());
     }
 
+    /// Sends a frame as it is.
+    pub(crate) fn write_raw(&mut self, frame: &[u8]) {
+        let size = (frame.len() as u32).to_be_bytes();
+        self.socket.write_all(&[&size, frame].concat()).unwrap();
+    }
+
     /// The next frame; `None` when the broker closed the connection.
     pub(crate) fn read(&mut self) -> Option<Bytes> {
         let mut size = [0; 4];

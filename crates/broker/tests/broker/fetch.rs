@@ -57,8 +57,7 @@ async fn a_node_that_starts_again_has_no_sessions() {
 async fn two_racks() -> BrokerCluster {
     let broker = BrokerConfig { rack_aware_fetch: true, ..BrokerConfig::default() };
     let racks = vec!["r1".to_owned(), "r2".to_owned()];
-    let cluster =
-        BrokerCluster::start(ClusterConfig { nodes: 2, racks, broker, ..ClusterConfig::default() }).await.unwrap();
+    let cluster = BrokerCluster::start(ClusterConfig { nodes: 2, racks, broker }).await.unwrap();
     for (topic, leader, replicas) in [("a", 1, 1), ("b", 2, 1), ("c", 1, 2)] {
         cluster.create_topic(topic, 1, replicas).unwrap();
         assert_eq!(cluster.leader(topic, 0), Some(leader), "replicas go to nodes in turn");
