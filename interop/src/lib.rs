@@ -17,11 +17,13 @@
 //! | [`KafkaServer`], [`KafkaRelease`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
 //! | [`differential()`], [`DifferentialConfig`] | seeded random requests to both, responses compared |
+//! | [`cleaner()`] | seeded random logs, compacted and cut by both |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
 //! | [`control()`] | the example programs in other languages against `milena broker` |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
+mod cleaner;
 mod command;
 mod control;
 mod differential;
@@ -37,6 +39,7 @@ mod probe;
 mod python;
 mod suite;
 
+pub use cleaner::cleaner;
 pub use control::control;
 pub use differential::{DifferentialConfig, differential};
 pub use error::{Error, Result};

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
-    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, control, differential, failures, foreign_writers,
-    line, python_clients, suite,
+    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, cleaner, control, differential, failures,
+    foreign_writers, line, python_clients, suite,
 };
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential | control] [--bootstrap HOST:PORT] [--skip-missing]
+usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential | control | cleaner] [--bootstrap HOST:PORT] [--skip-missing]
                            [--sequences N] [--seed S] [FILTER]
 
 Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; runs the binary
@@ -19,7 +19,7 @@ and 0.10.0, and reads with `milena` what they wrote.
 
   --only NAME            one part: the suite against Apache Kafka, `milena` with brokers that throttle, refuse and stop,
                          foreign clients, the embedded broker, random requests to Kafka and the embedded broker,
-                         the example programs in Python, Go and Java
+                         the example programs in Python, Go and Java, random logs that both compact and cut
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs Java or Maven if they are not installed; Python is always optional
   --sequences N          how many sequences of random requests; 25 unless given
@@ -35,6 +35,7 @@ enum Brokers {
     Embedded,
     Differential,
     Control,
+    Cleaner,
     Running(String),
 }
 
@@ -89,9 +90,11 @@ fn parse(args: &[String]) -> Result<Options, String> {
                     Some("foreign") => Brokers::Foreign,
                     Some("embedded") => Brokers::Embedded,
                     Some("differential") => Brokers::Differential,
+                    Some("cleaner") => Brokers::Cleaner,
                     Some("control") => Brokers::Control,
                     _ => {
-                        let known = "`kafka`, `failures`, `foreign`, `embedded`, `differential` or `control`";
+                        let known =
+                            "`kafka`, `failures`, `foreign`, `embedded`, `differential`, `control` or `cleaner`";
                         return Err(format!("--only takes {known}"));
                     }
                 }
@@ -140,6 +143,12 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
     }
     if matches!(options.brokers, Brokers::All | Brokers::Control) {
         report = report.and(examples(options).await?);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Cleaner) && "cleaner".contains(&options.filter) {
+        eprintln!("the same random logs in Apache Kafka 4.4 and the embedded broker, compacted and cut by both");
+        let DifferentialConfig { sequences, seed } = options.differential;
+        let compared = cleaner(seed, sequences, &mut std::io::stdout()).await;
+        report = report.and(skippable(options, "cleaner", compared)?);
     }
     Ok(report)
 }

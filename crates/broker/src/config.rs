@@ -77,9 +77,17 @@ pub struct BrokerConfig {
     /// `group.consumer.max.size`, `group.consumer.migration.policy` and `group.coordinator.rebalance.protocols`. Default:
     /// none. Kafka's defaults hold, except that `group.consumer.assignment.interval.ms` is 0, for tests.
     pub group_settings: BTreeMap<String, String>,
+    /// Most bytes of memory for the records of all topics, with what belongs to them. At the limit the records go first that
+    /// retention and compaction may remove; then Produce gets KAFKA_STORAGE_ERROR. Default: 1 GiB.
+    pub max_log_bytes: u64,
+    /// How long the offsets of a group without members stay. Kafka's `offsets.retention.minutes`. Default: 7 days, as in Kafka.
+    pub offsets_retention: Duration,
     /// How often old segments are looked for, by the clock of the cluster. Kafka's `log.retention.check.interval.ms`. Default:
     /// 5 minutes, as in Kafka.
     pub retention_check_interval: Duration,
+    /// How often logs that need compaction are looked for, by the clock of the cluster. Kafka's `log.cleaner.backoff.ms`.
+    /// Default: 15 seconds, as in Kafka.
+    pub cleaner_backoff: Duration,
     /// Turns on the authorizer: clients may do only what ACLs allow. Default: `None`, everybody may do everything.
     pub acls: Option<AclConfig>,
     /// The time at which a virtual clock starts, in milliseconds since 1970; it stands still until
@@ -211,7 +219,10 @@ impl Default for BrokerConfig {
             group_initial_rebalance_delay_ms: 0,
             group_max_size: i32::MAX as usize,
             group_settings: BTreeMap::new(),
+            max_log_bytes: 1 << 30,
+            offsets_retention: Duration::from_secs(7 * 86_400),
             retention_check_interval: Duration::from_secs(300),
+            cleaner_backoff: Duration::from_secs(15),
             acls: None,
             virtual_clock: None,
             faults: Vec::new(),

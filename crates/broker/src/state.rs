@@ -103,6 +103,8 @@ pub struct PartitionState {
     pub start_offset: i64,
     /// The offset that the next record gets.
     pub end_offset: i64,
+    /// Bytes of the batches that are there.
+    pub size_in_bytes: u64,
     /// Where consumers stop that read committed records only.
     pub last_stable_offset: i64,
 }
@@ -232,6 +234,7 @@ fn topic(topic: &Arc<Topic>) -> TopicState {
             in_sync: inner.leadership.in_sync.clone(),
             start_offset: inner.log.start_offset(),
             end_offset: inner.log.end_offset(),
+            size_in_bytes: inner.log.size_in_bytes(),
             last_stable_offset: inner.last_stable_offset(),
         })
     };

@@ -4,7 +4,7 @@ mod compare;
 mod deviation;
 mod generate;
 mod normal;
-mod random;
+pub(crate) mod random;
 mod records;
 mod side;
 

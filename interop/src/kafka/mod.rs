@@ -122,6 +122,11 @@ impl KafkaServer {
         self.apis
     }
 
+    /// The log folder of the first node.
+    pub fn log_folder(&self) -> &Path {
+        self.nodes.first().map_or(Path::new("."), |node| &node.data)
+    }
+
     /// Stops a node without warning and without its data: as if its power failed.
     ///
     /// # Errors

@@ -69,7 +69,8 @@ impl State {
         if !validate_only {
             let config = topic.config();
             let leadership = |replicas| Leadership::new(replicas, |node| self.is_up(node));
-            let partition = |replicas| Arc::new(Partition::new(leadership(replicas), config.clone()));
+            let partition =
+                |replicas| Arc::new(Partition::new(leadership(replicas), config.clone(), self.memory.clone()));
             topics.grow(&topic, replicas.into_iter().map(partition).collect());
         }
         Ok(())

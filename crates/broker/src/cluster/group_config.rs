@@ -15,8 +15,6 @@ const PROTOCOLS: &str = "group.coordinator.rebalance.protocols";
 
 /// Kafka's default of `offset.metadata.max.bytes`.
 const MAX_OFFSET_METADATA_BYTES: usize = 4096;
-/// Kafka's default of `offsets.retention.minutes`: seven days.
-const OFFSETS_RETENTION_MS: i64 = 10_080 * 60_000;
 
 /// The settings of [`BrokerConfig::group_settings`], by name. Defaults are Kafka's, except that nothing waits: the intervals
 /// between assignments are 0.
@@ -72,7 +70,7 @@ impl State {
             initial_rebalance_delay_ms: self.config.group_initial_rebalance_delay_ms,
             max_size: self.config.group_max_size,
             max_metadata_bytes: MAX_OFFSET_METADATA_BYTES,
-            offsets_retention_ms: OFFSETS_RETENTION_MS,
+            offsets_retention_ms: i64::try_from(self.config.offsets_retention.as_millis()).unwrap_or(i64::MAX),
             consumer: self.consumer_settings(""),
         }
     }

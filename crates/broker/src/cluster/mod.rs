@@ -43,6 +43,7 @@ use crate::security::config::ListenerConfig;
 use crate::security::credentials::Credentials;
 use crate::security::login::Scene;
 use crate::storage::leadership::{Leadership, NO_LEADER};
+use crate::storage::memory::Memory;
 use crate::storage::partition::Partition;
 use crate::transaction::TransactionMachine;
 
@@ -81,6 +82,7 @@ pub(crate) struct State {
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     pub(crate) upkeep: Upkeep,
+    pub(crate) memory: Arc<Memory>,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -89,7 +91,8 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: BrokerFaults) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
-        let upkeep = Upkeep::new(clock.now_ms(), config.retention_check_interval);
+        let memory = Arc::new(Memory::new(config.max_log_bytes));
+        let upkeep = Upkeep::new(clock.now_ms(), config.retention_check_interval, config.cleaner_backoff);
         Self {
             received: Received::new(config.requests_kept, config.request_bytes_kept),
             unsent: Unsent::default(),
@@ -111,6 +114,7 @@ impl State {
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
             transactions: Arc::new(Coordinator::new("__transaction_state")),
             upkeep,
+            memory,
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }
@@ -319,8 +323,8 @@ impl State {
         topics.check(name, replicas.len(), self.config.max_partitions)?;
         let replicas = if validate_only { Vec::new() } else { replicas };
         let config = Arc::new(config);
-        let partition =
-            |replicas| Arc::new(Partition::new(Leadership::new(replicas, |node| self.is_up(node)), config.clone()));
+        let leadership = |replicas| Leadership::new(replicas, |node| self.is_up(node));
+        let partition = |replicas| Arc::new(Partition::new(leadership(replicas), config.clone(), self.memory.clone()));
         let partitions = replicas.into_iter().map(partition).collect();
         // A copy: the name that came in is a part of its request, which should not be kept for it.
         let topic = Arc::new(Topic::new(name.to_owned().into(), random_uuid(), config.clone(), partitions));

@@ -280,6 +280,7 @@ impl BrokerCluster {
         let Some(batch) = batches.pop() else {
             return Err(refused(ErrorCode::INVALID_RECORD, "a batch needs at least one record".to_owned()));
         };
+        self.state.make_room(batch.bytes.len() as u64);
         let leader = log.leadership().leader;
         if leader == NO_LEADER {
             return Err(refused(ErrorCode::LEADER_NOT_AVAILABLE, format!("no node leads {topic}-{partition}")));
@@ -368,6 +369,15 @@ impl BrokerCluster {
         self.state.apply_retention()
     }
 
+    /// Compacts the topics whose `cleanup.policy` has `compact`, as Kafka's cleaner does, whatever
+    /// `min.cleanable.dirty.ratio` says: of the records with the same key the last one stays. The segment that is written to,
+    /// open transactions and records younger than `min.compaction.lag.ms` stay as they are;
+    /// [`roll_segments`](Self::roll_segments) begins a new segment. Tombstones stay for `delete.retention.ms` after the first
+    /// pass that sees them, and go in a later one. Gives how many partitions were compacted.
+    pub fn compact(&self) -> usize {
+        self.state.compact(true)
+    }
+
     /// Begins a new segment in each partition of a topic, whatever `segment.bytes` and `segment.ms` say, so that the records
     /// so far can be deleted or compacted: compaction leaves the segment alone that is written to.
     ///
@@ -381,7 +391,7 @@ impl BrokerCluster {
     }
 
     /// Moves a [virtual clock](BrokerConfig::virtual_clock) forward. What is due meanwhile has happened when this returns:
-    /// sessions end, rebalances go on, transactions are aborted, old segments are deleted.
+    /// sessions end, rebalances go on, transactions are aborted, old segments are deleted, logs are compacted.
     ///
     /// # Errors
     /// The cluster runs by the clock of the system.

@@ -6,6 +6,7 @@ use milena_messages::ErrorCode;
 
 use crate::cluster::setting::{Kind, Setting, settings};
 use crate::refusal::Refusal;
+use crate::storage::cleanable::CompactWhen;
 use crate::storage::log::{Keep, RollAt};
 
 const MAX_MESSAGE_BYTES: &str = "max.message.bytes";
@@ -96,9 +97,9 @@ pub(crate) struct TopicConfig {
     retention_ms: i64,
     retention_bytes: i64,
     pub(crate) delete_retention_ms: i64,
-    pub(crate) min_compaction_lag_ms: i64,
-    pub(crate) max_compaction_lag_ms: i64,
-    pub(crate) min_cleanable_ratio: f64,
+    min_compaction_lag_ms: i64,
+    max_compaction_lag_ms: i64,
+    min_cleanable_ratio: f64,
 }
 
 impl TopicConfig {
@@ -115,10 +116,13 @@ impl TopicConfig {
         self.deletes.then_some(limits)
     }
 
-    /// Most bytes of a segment.
-    #[allow(dead_code, reason = "compaction needs it")]
-    pub(crate) fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
+    /// When the log is compacted; `None` when it is not.
+    pub(crate) fn compact_when(&self) -> Option<CompactWhen> {
+        self.compacted.then_some(CompactWhen {
+            min_lag_ms: self.min_compaction_lag_ms,
+            max_lag_ms: self.max_compaction_lag_ms,
+            min_ratio: self.min_cleanable_ratio,
+        })
     }
 }
 

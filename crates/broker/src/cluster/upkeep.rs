@@ -1,18 +1,25 @@
-//! What a cluster does by the clock: retention, and forgetting producers.
+//! What a cluster does by the clock: retention, compaction, and forgetting producers.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::cluster::State;
+use crate::storage::log::Log;
 
 /// Kafka's default of `producer.id.expiration.ms`: a day.
 const PRODUCER_EXPIRATION_MS: i64 = 86_400_000;
+
+/// When memory is short, segments of coordinators that are larger than this are compacted at once.
+const LARGE: u64 = 1 << 20;
 
 /// When what is due next.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     retention: Mutex<Rounds>,
+    compaction: Mutex<Rounds>,
+    /// Held while logs are compacted: one after the other.
+    compacting: Mutex<()>,
 }
 
 /// Something that happens at equal intervals.
@@ -47,9 +54,15 @@ impl Rounds {
 }
 
 impl Upkeep {
-    /// From this time on, retention is applied that often.
-    pub(crate) fn new(now_ms: i64, retention: Duration) -> Self {
-        Self { retention: Mutex::new(Rounds::new(now_ms, retention)) }
+    /// From this time on, retention is applied that often, and logs that need compaction are looked for that often.
+    pub(crate) fn new(now_ms: i64, retention: Duration, compaction: Duration) -> Self {
+        let rounds = |every| Mutex::new(Rounds::new(now_ms, every));
+        Self { retention: rounds(retention), compaction: rounds(compaction), compacting: Mutex::default() }
+    }
+
+    /// When the next round is.
+    fn next_ms(&self) -> i64 {
+        lock(&self.retention).next_ms.min(lock(&self.compaction).next_ms)
     }
 }
 
@@ -71,11 +84,43 @@ impl State {
         removed
     }
 
+    /// Compacts the logs for which it is time, or with `always` all that can be. Gives how many were.
+    pub(crate) fn compact(&self, always: bool) -> usize {
+        let _compacting = lock(&self.upkeep.compacting);
+        let mut compacted = 0;
+        for topic in self.topics().iter().filter(|topic| topic.config().compacted) {
+            for partition in topic.partitions() {
+                compacted += usize::from(partition.compact(self.now_ms(), always));
+            }
+        }
+        compacted
+    }
+
+    /// Frees memory for so many bytes, when there is too little, by what retention and compaction may remove now.
+    pub(crate) fn make_room(&self, bytes: u64) {
+        if self.memory.has_room(bytes) {
+            return;
+        }
+        self.apply_retention();
+        for topic in self.topics().iter().filter(|topic| topic.is_internal()) {
+            let partitions = topic.partitions().into_iter();
+            partitions
+                .filter(|partition| partition.with_log(Log::active_size) > LARGE)
+                .for_each(|partition| _ = partition.roll());
+        }
+        self.compact(false);
+        tracing::warn!(used = self.memory.used(), bytes, "the limit of memory for records is reached");
+    }
+
     /// The next time at which the clock brings something about; later than that, nothing is certain.
     pub(crate) fn upkeep_deadline(&self) -> Option<i64> {
-        let partitions = self.topics().into_iter().flat_map(|topic| topic.partitions());
-        let expires = partitions.filter_map(|partition| partition.expires_at()).min()?;
-        Some(lock(&self.upkeep.retention).at_or_after(expires))
+        let now_ms = self.now_ms();
+        let partitions: Vec<_> = self.topics().into_iter().flat_map(|topic| topic.partitions()).collect();
+        let expires = partitions.iter().filter_map(|partition| partition.expires_at()).min();
+        let compacted = partitions.iter().filter_map(|partition| partition.compaction_at(now_ms)).min();
+        let expires = expires.map(|time| lock(&self.upkeep.retention).at_or_after(time));
+        let compacted = compacted.map(|time| lock(&self.upkeep.compaction).at_or_after(time));
+        expires.into_iter().chain(compacted).min()
     }
 
     /// Does what is due by now.
@@ -84,13 +129,16 @@ impl State {
         if lock(&self.upkeep.retention).take(now_ms) {
             self.apply_retention();
         }
+        if lock(&self.upkeep.compaction).take(now_ms) {
+            self.compact(false);
+        }
     }
 }
 
 /// Does what is due by the clock of the system, until the cluster is gone.
 pub(crate) async fn keep_up(state: Weak<State>) {
     loop {
-        let Some(next) = state.upgrade().map(|state| lock(&state.upkeep.retention).next_ms) else { return };
+        let Some(next) = state.upgrade().map(|state| state.upkeep.next_ms()) else { return };
         Clock::System.sleep_until(next).await;
         let Some(state) = state.upgrade() else { return };
         let due: Arc<State> = state;

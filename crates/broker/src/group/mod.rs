@@ -5,6 +5,7 @@
 
 pub(crate) mod classic;
 pub(crate) mod consumer;
+mod expiry;
 pub(crate) mod join;
 mod leave;
 pub(crate) mod offset;
@@ -63,6 +64,8 @@ pub(crate) struct GroupMachine {
     pub(crate) offsets: BTreeMap<String, Offsets>,
     /// When to look at a group next, for each group that waits for something.
     due: Timers,
+    /// When to look for expired offsets next.
+    next_expiry: i64,
     /// While the log is replayed. A live group is ahead of its records, and does not listen to them.
     loading: bool,
 }
@@ -96,6 +99,7 @@ impl Machine for GroupMachine {
 
     fn loaded(&mut self, now_ms: i64) {
         self.loading = false;
+        self.begin_expiry(now_ms);
         let ids: Vec<String> = self.groups.keys().cloned().collect();
         for id in ids {
             if let Some(group) = self.groups.get_mut(&id) {
@@ -113,7 +117,7 @@ impl Machine for GroupMachine {
     }
 
     fn deadline(&self) -> Option<i64> {
-        self.due.first()
+        self.due.first().into_iter().chain(self.expiry_deadline()).min()
     }
 
     fn tick(&mut self, now_ms: i64, effects: &mut Effects<GroupMachine>) {
@@ -129,6 +133,7 @@ impl Machine for GroupMachine {
             }
             self.arm(&id);
         }
+        self.expire(now_ms, effects);
     }
 }
 
@@ -140,6 +145,7 @@ impl GroupMachine {
             consumers: BTreeMap::new(),
             offsets: BTreeMap::new(),
             due: Timers::default(),
+            next_expiry: 0,
             loading: true,
         }
     }

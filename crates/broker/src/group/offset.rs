@@ -48,6 +48,11 @@ impl Offsets {
         self.pending.values().any(|offsets| offsets.contains_key(&(topic.to_owned(), partition)))
     }
 
+    /// Whether an open transaction is about to commit offsets.
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.committed.is_empty() && self.pending.is_empty()
     }

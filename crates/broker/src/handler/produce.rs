@@ -84,6 +84,7 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
     if cost.needs_full() {
         return Outcome::Nothing;
     }
+    state.make_room(context.frame_size as u64);
     let responses: Vec<_> = topics
         .into_iter()
         .map(|(data, topic, partitions)| {

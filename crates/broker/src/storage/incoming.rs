@@ -12,7 +12,7 @@ use crate::storage::log::BatchKind;
 use crate::storage::producer_state::Sequence;
 
 /// A batch that only lacks its offset.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct IncomingBatch {
     /// As the producer sent it.
     pub(crate) bytes: Bytes,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 
 pub(crate) use crate::storage::batch::{BatchKind, LogBatch};
+use crate::storage::compaction::Pass;
 use crate::storage::segment::{Header, Segment, split};
 
 /// Batches in the order of their offsets. What compaction removed leaves gaps.
@@ -109,6 +110,38 @@ impl Log {
     /// The segments, oldest first.
     pub(crate) fn segments(&self) -> impl DoubleEndedIterator<Item = &Segment> + ExactSizeIterator {
         self.segments.iter()
+    }
+
+    /// Where the active segment begins.
+    pub(crate) fn active_base_offset(&self) -> i64 {
+        self.active().base_offset()
+    }
+
+    /// Compaction has seen all batches before this offset.
+    pub(crate) fn clean_until(&self) -> Option<i64> {
+        self.clean_until
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_clean_until(&mut self, offset: i64) {
+        self.clean_until = Some(offset);
+    }
+
+    /// Which state of the log it is: another number when batches were removed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Puts what compaction left in the place of the first segments, unless others removed batches meanwhile.
+    pub(crate) fn replace(&mut self, pass: &Pass, compacted: Vec<Segment>) -> bool {
+        if self.generation != pass.generation {
+            return false;
+        }
+        self.generation += 1;
+        self.segments.drain(..pass.segments.len());
+        compacted.into_iter().rev().for_each(|segment| self.segments.push_front(segment));
+        self.clean_until = Some(pass.end);
+        true
     }
 
     fn active(&self) -> &Segment {
@@ -288,8 +321,17 @@ impl Log {
         self.segments.iter().map(Segment::size).sum()
     }
 
+    /// Bytes of the batches in the active segment.
+    pub(crate) fn active_size(&self) -> u64 {
+        self.active().size()
+    }
+
+    /// Bytes of memory that the active segment takes.
+    pub(crate) fn active_memory(&self) -> u64 {
+        self.active().memory()
+    }
+
     /// Bytes of memory that the batches take, and what belongs to them.
-    #[allow(dead_code, reason = "compaction needs it")]
     pub(crate) fn memory(&self) -> u64 {
         self.segments.iter().map(Segment::memory).sum()
     }
@@ -299,7 +341,7 @@ impl Log {
     }
 
     /// The index of the segment that has the offset.
-    fn segment_of(&self, offset: i64) -> usize {
+    pub(crate) fn segment_of(&self, offset: i64) -> usize {
         self.segments.partition_point(|segment| segment.base_offset() <= offset).saturating_sub(1)
     }
 
@@ -312,7 +354,7 @@ impl Log {
         Ok(segment.size() - segment.position_of(offset) + after)
     }
 
-    /// Whole batches from the one on that holds `offset`, as long as their last offset is below `until`, of at most
+    /// Whole batches of one segment, from the one on that holds `offset`, as long as their last offset is below `until`, of at most
     /// `max_bytes` together; with `whole_first` the first one comes in any case (KIP-74). Empty at the end of the log.
     pub(crate) fn read(&self, offset: i64, until: i64, max_bytes: usize, whole_first: bool) -> Result<Run, OutOfRange> {
         self.check(offset)?;
@@ -333,7 +375,8 @@ impl Log {
                 run.end_offset = Some(header.last_offset() + 1);
             }
             segment.slices(from, to, &mut run.pieces);
-            if ended {
+            // As in Kafka, nothing comes out of two segments.
+            if ended || from < segment.size() {
                 break;
             }
         }
@@ -406,9 +449,11 @@ pub(crate) mod tests {
 
     #[test]
     fn reading_begins_with_the_batch_that_holds_the_offset() {
-        for log in both(&[1, 2, 3]) {
-            assert_eq!(bases(&log, 0, 1000, false), [0, 3, 6]);
-            assert_eq!(bases(&log, 5, 1000, false), [3, 6]);
+        let [whole, parts] = both(&[1, 2, 3]);
+        assert_eq!([0, 5].map(|offset| bases(&whole, offset, 1000, false)), [vec![0, 3, 6], vec![3, 6]]);
+        // No more than the rest of the segment.
+        assert_eq!([0, 5, 6].map(|offset| bases(&parts, offset, 1000, false)), [vec![0, 3], vec![3], vec![6]]);
+        for log in [whole, parts] {
             assert_eq!(bases(&log, 9, 1000, false), [0i64; 0]);
             assert_eq!(log.read(10, 99, 1000, false).unwrap_err(), OutOfRange);
             assert_eq!(log.read(-1, 99, 1000, false).unwrap_err(), OutOfRange);
@@ -481,7 +526,7 @@ pub(crate) mod tests {
             log.truncate_to(10, 6);
             assert_eq!((log.end_offset(), log.latest_epoch(), log.size_in_bytes()), (9, Some(2), 300));
             log.delete_before(4);
-            assert_eq!((log.start_offset(), bases(&log, 4, 1000, true)), (4, vec![3, 6]));
+            assert_eq!((log.start_offset(), bases(&log, 4, 1000, true)[0]), (4, 3));
             assert_eq!((log.end_of_epoch(0), log.end_of_epoch(1)), (Some((0, 4)), Some((1, 6))));
             log.delete_before(100);
             assert_eq!((log.start_offset(), log.end_offset()), (9, 9));

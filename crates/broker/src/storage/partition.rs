@@ -2,16 +2,18 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use milena_messages::ErrorCode;
-use milena_records::{Batch, Control, ReadOptions, Record};
+use milena_records::{Batch, Control, ReadOptions, Record, TimestampType};
 use tokio::sync::Notify;
 
 use crate::cluster::topic_config::TopicConfig;
 use crate::refusal::Refusal;
+use crate::storage::compaction::{LastBatch, Pass};
 use crate::storage::incoming::IncomingBatch;
 use crate::storage::leadership::Leadership;
 use crate::storage::log::{BatchKind, Log, LogBatch};
+use crate::storage::memory::Memory;
 use crate::storage::own;
-use crate::storage::producer_state::{Appended, Producers};
+use crate::storage::producer_state::{Appended, Producer, Producers};
 use crate::storage::transactions::Transactions;
 
 /// One partition: who leads it, its log, its producers, and who waits for news.
@@ -30,6 +32,27 @@ pub(crate) struct Inner {
     pub(crate) transactions: Transactions,
     /// The settings of the topic.
     config: Arc<TopicConfig>,
+    memory: Charge,
+}
+
+/// What the log of a partition takes of the memory of all.
+#[derive(Debug)]
+struct Charge {
+    all: Arc<Memory>,
+    own: u64,
+}
+
+impl Charge {
+    fn set(&mut self, bytes: u64) {
+        self.all.change(self.own, bytes);
+        self.own = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
 }
 
 impl Inner {
@@ -51,6 +74,38 @@ impl Inner {
     pub(crate) fn last_stable_offset(&self) -> i64 {
         let end = self.log.high_watermark();
         self.transactions.first_open().map_or(end, |first| first.max(self.log.start_offset()).min(end))
+    }
+
+    /// Notes how much memory the log takes.
+    fn charge(&mut self) {
+        let bytes = self.log.memory();
+        self.memory.set(bytes);
+    }
+
+    /// What compaction would work on; `None` when it is not worthwhile.
+    fn pass(&mut self, now_ms: i64, always: bool) -> Option<Pass> {
+        let when = self.config.compact_when()?;
+        let cleanable = self.log.cleanable(&when, self.last_stable_offset(), now_ms);
+        if !always && !cleanable.is_due(&when) {
+            return None;
+        }
+        let segments = self.log.segments().take_while(|segment| segment.base_offset() < cleanable.end);
+        let segments: Vec<_> = segments.cloned().collect();
+        let last = |producer: &Producer| match producer.last_data_offset() {
+            Some(offset) => LastBatch::Data(offset),
+            None => LastBatch::Marker(producer.epoch),
+        };
+        (!segments.is_empty()).then(|| Pass {
+            segments,
+            first_dirty: if always { self.log.start_offset() } else { cleanable.first_dirty },
+            end: cleanable.end,
+            generation: self.log.generation(),
+            producers: self.producers.all().map(|(id, producer)| (id, last(producer))).collect(),
+            aborted: self.transactions.aborted().to_vec(),
+            now_ms,
+            delete_retention_ms: self.config.delete_retention_ms,
+            segment_bytes: self.config.roll_at().bytes,
+        })
     }
 
     /// Appends a batch that is no marker, and notes what it says of its producer.
@@ -99,7 +154,14 @@ impl Inner {
         }
         let facts = (leader_epoch, batch.max_timestamp);
         let finish = |bytes: &mut [u8]| batch.finish(bytes, base_offset, leader_epoch);
-        self.log.append(&batch.bytes, facts, now_ms, roll_at, finish)?;
+        let before = self.log.active_memory();
+        let rolled = self.log.append(&batch.bytes, facts, now_ms, roll_at, finish)?;
+        if rolled {
+            self.charge();
+        } else {
+            let own = (self.memory.own + self.log.active_memory()).saturating_sub(before);
+            self.memory.set(own);
+        }
         Ok(Appended { base_offset, log_append_time_ms: batch.log_append_time_ms })
     }
 }
@@ -146,14 +208,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Partition {
     /// A partition without records.
-    pub(crate) fn new(leadership: Leadership, config: Arc<TopicConfig>) -> Self {
+    pub(crate) fn new(leadership: Leadership, config: Arc<TopicConfig>, memory: Arc<Memory>) -> Self {
         let mut log = Log::default();
         log.begin_epoch(leadership.epoch);
         let (producers, transactions) = (Producers::default(), Transactions::default());
-        Self {
-            inner: Mutex::new(Inner { leadership, log, producers, transactions, config }),
-            watches: Mutex::default(),
-        }
+        let memory = Charge { all: memory, own: 0 };
+        let mut inner = Inner { leadership, log, producers, transactions, config, memory };
+        inner.charge();
+        Self { inner: Mutex::new(inner), watches: Mutex::default() }
     }
 
     /// Appends a batch of a producer, or finds where it went when it came before.
@@ -168,6 +230,7 @@ impl Partition {
             if let Some(before) = before.flatten() {
                 return Ok(before);
             }
+            inner.memory.all.check(batch.bytes.len() as u64)?;
             inner.put_data(batch, now_ms)?
         };
         self.wake();
@@ -182,6 +245,7 @@ impl Partition {
         let appended = {
             let inner = &mut *lock(&self.inner);
             inner.leadership.check_leader(node).map_err(not_leader)?;
+            inner.memory.all.check_own(batch.bytes.len() as u64)?;
             inner.put_data(batch, now_ms)?
         };
         self.wake();
@@ -203,11 +267,14 @@ impl Partition {
         let marker =
             if committed { Control::Commit { coordinator_epoch } } else { Control::Abort { coordinator_epoch } };
         let record = Record { timestamp: now_ms, ..marker.to_record() };
-        let batch = own::marker(producer_id, epoch, &record)
+        let mut batch = own::marker(producer_id, epoch, &record)
             .map_err(|error| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, error.to_string()))?;
         let appended = {
             let inner = &mut *lock(&self.inner);
             inner.leadership.check_leader(node).map_err(not_leader)?;
+            if inner.config.log_append_time {
+                batch.timestamps = TimestampType::LogAppendTime;
+            }
             let appended = inner.put(&batch, now_ms)?;
             inner.transactions.ended(producer_id, appended.base_offset, committed);
             inner.producers.ended(producer_id, epoch, coordinator_epoch, now_ms);
@@ -229,6 +296,7 @@ impl Partition {
             inner.transactions = Transactions::default();
             let batches: Vec<LogBatch> = inner.log.batches().collect();
             batches.iter().for_each(|batch| inner.learn(batch));
+            inner.charge();
         }
         self.wake();
     }
@@ -256,6 +324,7 @@ impl Partition {
         let removed = {
             let inner = &mut *lock(&self.inner);
             let removed = inner.log.apply_retention(inner.config.keep(), now_ms);
+            inner.charge();
             inner.transactions.deleted_before(inner.log.start_offset());
             removed
         };
@@ -278,9 +347,43 @@ impl Partition {
         inner.producers.expire(now_ms, after_ms, |id| transactions.open_since(id).is_some());
     }
 
+    /// Compacts the log when it is time, or with `always` as far as it can be. Gives whether it did.
+    pub(crate) fn compact(&self, now_ms: i64, always: bool) -> bool {
+        let pass = {
+            let inner = &mut *lock(&self.inner);
+            let Some(pass) = inner.pass(now_ms, always) else { return false };
+            pass
+        };
+        // Producers and consumers go on meanwhile.
+        let compacted = pass.run();
+        let replaced = {
+            let inner = &mut *lock(&self.inner);
+            let replaced = inner.log.replace(&pass, compacted.segments);
+            if replaced {
+                inner.transactions.compacted_before(pass.end, &compacted.aborted);
+                inner.charge();
+            }
+            replaced
+        };
+        if replaced {
+            self.wake();
+        }
+        replaced
+    }
+
+    /// When compaction is due, as things are; in the past when it is now.
+    pub(crate) fn compaction_at(&self, now_ms: i64) -> Option<i64> {
+        let inner = lock(&self.inner);
+        let when = inner.config.compact_when()?;
+        inner.log.compaction_at(&when, inner.last_stable_offset(), now_ms)
+    }
+
     /// Begins a new segment, unless the active one is empty.
     pub(crate) fn roll(&self) -> bool {
-        lock(&self.inner).log.roll()
+        let inner = &mut *lock(&self.inner);
+        let rolled = inner.log.roll();
+        inner.charge();
+        rolled
     }
 
     /// Looks at the log.
@@ -357,7 +460,7 @@ impl Default for Partition {
     /// Node 1 leads and is the only replica.
     fn default() -> Self {
         let config = TopicConfig::new([], i32::MAX).unwrap();
-        Self::new(Leadership::new(vec![1], |_| true), Arc::new(config))
+        Self::new(Leadership::new(vec![1], |_| true), Arc::new(config), Arc::default())
     }
 }
 

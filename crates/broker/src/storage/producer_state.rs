@@ -67,7 +67,6 @@ impl Producer {
     }
 
     /// The last offset of its last batch.
-    #[allow(dead_code, reason = "compaction needs it")]
     pub(crate) fn last_data_offset(&self) -> Option<i64> {
         self.batches.back().map(|batch| batch.last_offset)
     }

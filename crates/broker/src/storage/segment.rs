@@ -88,7 +88,6 @@ impl Segment {
     }
 
     /// Keeps the time of the segment that this one takes the place of.
-    #[allow(dead_code, reason = "compaction needs it")]
     pub(crate) fn set_modified_ms(&mut self, modified_ms: i64) {
         self.modified_ms = modified_ms;
     }
@@ -99,7 +98,6 @@ impl Segment {
     }
 
     /// The greatest timestamp of the first batch.
-    #[allow(dead_code, reason = "compaction needs it")]
     pub(crate) fn first_timestamp(&self) -> Option<i64> {
         self.first_timestamp
     }
@@ -118,7 +116,6 @@ impl Segment {
     }
 
     /// Bytes of memory that it takes.
-    #[allow(dead_code, reason = "compaction needs it")]
     pub(crate) fn memory(&self) -> u64 {
         let chunks = self.size - self.tail.len() as u64 + self.tail.capacity() as u64;
         let lists = self.chunks.capacity() * size_of::<Chunk>() + self.marks.capacity() * size_of::<Mark>();

@@ -55,6 +55,16 @@ impl Transactions {
         self.aborted.iter().filter(|one| one.last_offset >= from && one.first_offset < to).copied().collect()
     }
 
+    /// All aborted transactions, in the order of their markers.
+    pub(crate) fn aborted(&self) -> &[Aborted] {
+        &self.aborted
+    }
+
+    /// Compaction left something of these only, of all that ended before the offset.
+    pub(crate) fn compacted_before(&mut self, offset: i64, left: &[Aborted]) {
+        self.aborted.retain(|one| one.last_offset >= offset || left.contains(one));
+    }
+
     /// Records before the offset are gone.
     pub(crate) fn deleted_before(&mut self, offset: i64) {
         self.aborted.retain(|one| one.last_offset >= offset);
