@@ -132,10 +132,12 @@ mod handler;
 mod net;
 mod refusal;
 mod security;
+mod share;
 mod state;
 mod storage;
 #[cfg(test)]
 mod tables;
+mod timers;
 mod transaction;
 
 pub use broker::Broker;
@@ -156,5 +158,6 @@ pub use security::protocol::{SaslMechanism, SecurityProtocol, UnknownName};
 pub use security::sasl::{JwtKey, JwtKeyError, OAuthConfig};
 pub use security::text::AclError;
 pub use state::{
-    ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState, TopicState, TransactionState,
+    AcquiredState, ClusterState, CommittedOffset, GroupState, MemberState, NodeState, PartitionState,
+    SharePartitionState, TopicState, TransactionState,
 };

@@ -1,12 +1,19 @@
 //! The state of a cluster as plain values, for tests that look at it from outside.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use milena_messages::consumer_protocol::consumer_protocol_assignment::TopicPartition;
 use milena_messages::list_groups::response::ListedGroup;
-use milena_messages::{Bytes, ConsumerProtocolAssignment, Message as _};
+use milena_messages::{Bytes, ConsumerProtocolAssignment, Message as _, Uuid};
 
-use crate::cluster::{State, Topic};
+use crate::cluster::{State, Topic, TopicRef};
 use crate::group::GroupMachine;
+use crate::group::consumer::TopicLookup as _;
+use crate::group::share::ShareMember;
+use crate::share::ShareKey;
+use crate::share::delivery::SharePartition;
+use crate::share::state::{ShareMachine, ShareState};
 use crate::storage::leadership::NO_LEADER;
 use crate::storage::partition::Partition;
 use crate::transaction::{Transaction, TransactionMachine};
@@ -40,6 +47,8 @@ pub struct ClusterState {
     pub groups: Vec<GroupState>,
     /// All transactional ids, in order.
     pub transactions: Vec<TransactionState>,
+    /// What share groups have read of partitions, by group, topic and partition.
+    pub share_partitions: Vec<SharePartitionState>,
 }
 
 impl ClusterState {
@@ -51,6 +60,12 @@ impl ClusterState {
     /// The group with this id.
     pub fn group(&self, id: &str) -> Option<&GroupState> {
         self.groups.iter().find(|group| group.id == id)
+    }
+
+    /// What a share group has read of a partition.
+    pub fn share_partition(&self, group: &str, topic: &str, partition: i32) -> Option<&SharePartitionState> {
+        let mut all = self.share_partitions.iter();
+        all.find(|one| one.group == group && one.topic == topic && one.partition == partition)
     }
 
     /// What is known of a transactional id.
@@ -193,19 +208,69 @@ pub struct TransactionState {
     pub partitions: Vec<(String, i32)>,
 }
 
+/// What a share group (KIP-932) has read of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharePartitionState {
+    /// The group.
+    pub group: String,
+    /// The name of the topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// All records before this offset are done; `None` before the group has read anything.
+    pub start_offset: Option<i64>,
+    /// Records that are out with members, in order; none when no node has the partition in memory.
+    pub acquired: Vec<AcquiredState>,
+}
+
+/// Records of a share group that are out with a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AcquiredState {
+    /// The first offset.
+    pub first_offset: i64,
+    /// The last offset, included.
+    pub last_offset: i64,
+    /// The member that has the records.
+    pub member: String,
+    /// How often the records were delivered, this time included.
+    pub deliveries: i32,
+}
+
 impl State {
     /// A copy of everything that tests look at.
     pub(crate) fn snapshot(&self) -> ClusterState {
         let nodes = self.nodes();
         let mut groups = Vec::new();
         let mut transactions = Vec::new();
+        let mut share_partitions = Vec::new();
         // Each node shows the coordinators that it runs.
         for node in nodes.iter().filter(|node| node.is_alive()) {
-            groups.extend(self.groups.each(self, node.id, groups_of).into_iter().flatten());
+            groups.extend(
+                self.groups
+                    .each(self, node.id, |machine| groups_of(machine, |topic| self.name(topic)))
+                    .into_iter()
+                    .flatten(),
+            );
             transactions.extend(self.transactions.each(self, node.id, transactions_of).into_iter().flatten());
+            share_partitions
+                .extend(self.shares.each(self, node.id, |machine| self.shares_of(machine)).into_iter().flatten());
         }
         groups.sort_by(|a, b| a.id.cmp(&b.id));
         transactions.sort_by(|a, b| a.id.cmp(&b.id));
+        for led in self.share_leaders.all() {
+            let mut all = share_partitions.iter_mut();
+            if let Some((_, state)) = all.find(|(key, _)| *key == led.key) {
+                led.with(|share| {
+                    state.start_offset = Some(share.start_offset());
+                    state.acquired = acquired_of(share);
+                });
+            }
+        }
+        let mut share_partitions: Vec<SharePartitionState> =
+            share_partitions.into_iter().map(|(_, state)| state).collect();
+        share_partitions.sort_by(|a, b| (&a.group, &a.topic, a.partition).cmp(&(&b.group, &b.topic, b.partition)));
         ClusterState {
             controller: Some(self.controller()).filter(|node| *node != NO_LEADER),
             nodes: nodes
@@ -221,8 +286,39 @@ impl State {
             topics: self.topics().iter().map(topic).collect(),
             groups,
             transactions,
+            share_partitions,
         }
     }
+
+    /// What the share coordinator keeps, with its keys. Topics that are gone are left out.
+    fn shares_of(&self, machine: &ShareMachine) -> Vec<(ShareKey, SharePartitionState)> {
+        let state = |(key, known): (&ShareKey, &ShareState)| {
+            let state = SharePartitionState {
+                group: key.group.clone(),
+                topic: self.topic(TopicRef::Id(key.topic))?.name.to_string(),
+                partition: key.partition,
+                start_offset: Some(known.start_offset).filter(|offset| *offset >= 0),
+                acquired: Vec::new(),
+            };
+            Some((key.clone(), state))
+        };
+        machine.all().filter_map(state).collect()
+    }
+}
+
+fn acquired_of(share: &SharePartition) -> Vec<AcquiredState> {
+    let mut ranges: Vec<AcquiredState> = Vec::new();
+    for (first_offset, last_offset, member, deliveries) in share.acquired() {
+        match ranges.last_mut() {
+            Some(last)
+                if last.last_offset + 1 == first_offset && last.member == member && last.deliveries == deliveries =>
+            {
+                last.last_offset = last_offset;
+            }
+            _ => ranges.push(AcquiredState { first_offset, last_offset, member: member.to_owned(), deliveries }),
+        }
+    }
+    ranges
 }
 
 fn topic(topic: &Arc<Topic>) -> TopicState {
@@ -245,7 +341,7 @@ fn topic(topic: &Arc<Topic>) -> TopicState {
     }
 }
 
-fn groups_of(machine: &GroupMachine) -> Vec<GroupState> {
+fn groups_of(machine: &GroupMachine, name_of: impl Fn(Uuid) -> Option<String>) -> Vec<GroupState> {
     let group = |listed: ListedGroup| {
         let id = listed.group_id.to_string();
         let described = machine.describe(&id).unwrap_or_default();
@@ -257,6 +353,8 @@ fn groups_of(machine: &GroupMachine) -> Vec<GroupState> {
             leader_epoch: Some(offset.leader_epoch).filter(|epoch| *epoch >= 0),
             metadata: offset.metadata.to_string(),
         });
+        let share = machine.share_group(&id).ok().into_iter().flat_map(|group| group.members());
+        let share: Vec<MemberState> = share.map(|member| share_member(member, &name_of)).collect();
         let members = described.members.into_iter().map(|member| MemberState {
             id: member.member_id.to_string(),
             instance_id: member.group_instance_id.map(|id| id.to_string()),
@@ -269,12 +367,32 @@ fn groups_of(machine: &GroupMachine) -> Vec<GroupState> {
             state: listed.group_state.to_string(),
             protocol_type: listed.protocol_type.to_string(),
             protocol: described.protocol_data.to_string(),
-            members: members.collect(),
+            members: members.chain(share).collect(),
             offsets: offsets.collect(),
             id,
         }
     };
     machine.list().into_iter().map(group).collect()
+}
+
+/// A member of a share group. Its assignment is written as that of a consumer.
+fn share_member(member: &ShareMember, name_of: &impl Fn(Uuid) -> Option<String>) -> MemberState {
+    let topic = |(topic, partitions): (&Uuid, &BTreeSet<i32>)| {
+        let partitions = partitions.iter().copied().collect();
+        Some(TopicPartition { topic: name_of(*topic)?.into(), partitions })
+    };
+    let assigned_partitions = member.assigned.iter().filter_map(topic).collect();
+    let assignment = ConsumerProtocolAssignment { assigned_partitions, ..Default::default() };
+    let mut bytes = vec![0, 0];
+    // Version 0 has all of these fields.
+    bytes.extend_from_slice(&assignment.to_bytes(0).unwrap_or_default());
+    MemberState {
+        id: member.id.clone(),
+        instance_id: None,
+        client_id: member.client_id.clone(),
+        client_host: member.client_host.clone(),
+        assignment: bytes.into(),
+    }
 }
 
 fn transactions_of(machine: &TransactionMachine) -> Vec<TransactionState> {

@@ -8,9 +8,11 @@ use crate::cluster::stored_config::{ALL_BROKERS, Values};
 use crate::config::BrokerConfig;
 use crate::group::GroupSettings;
 use crate::group::consumer::{ConsumerSettings, MigrationPolicy};
+use crate::share::settings::{OffsetReset, ShareSettings};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const MAX_SIZE: &str = "group.consumer.max.size";
+const SHARE_MAX_SIZE: &str = "group.share.max.size";
 const PROTOCOLS: &str = "group.coordinator.rebalance.protocols";
 
 /// Kafka's default of `offset.metadata.max.bytes`.
@@ -25,6 +27,13 @@ const START_SETTINGS: &[Setting] = settings! {
     "group.consumer.migration.policy", "bidirectional", Kind::OneOf(&["bidirectional", "disabled", "downgrade", "upgrade"]), -, "Which groups change between the classic and the consumer protocol.";
     "group.consumer.session.timeout.ms", "45000", Kind::Int(1, INT_MAX), -, "After that time without a heartbeat a member has left.";
     PROTOCOLS, "classic,consumer,streams", Kind::ListOf(&["classic", "consumer", "share", "streams"]), -, "The protocols of groups that the coordinator serves.";
+    "group.share.assignment.interval.ms", "0", Kind::Int(0, INT_MAX), -, "Least time between two assignments of a share group.";
+    "group.share.delivery.count.limit", "5", Kind::Int(2, 10), -, "How often a record is delivered.";
+    "group.share.heartbeat.interval.ms", "5000", Kind::Int(1, INT_MAX), -, "How often members of a share group send a heartbeat.";
+    SHARE_MAX_SIZE, "200", Kind::Int(1, 1000), -, "Most members of a share group.";
+    "group.share.partition.max.record.locks", "2000", Kind::Int(100, 10_000), -, "Most records of a partition that are locked at the same time.";
+    "group.share.record.lock.duration.ms", "30000", Kind::Int(1000, 3_600_000), -, "How long a record stays locked.";
+    "group.share.session.timeout.ms", "45000", Kind::Int(1, INT_MAX), -, "After that time without a heartbeat a member has left.";
 };
 
 /// The settings with which the cluster was started, under Kafka's names: name, value, type and what it is about.
@@ -72,6 +81,7 @@ impl State {
             max_metadata_bytes: MAX_OFFSET_METADATA_BYTES,
             offsets_retention_ms: i64::try_from(self.config.offsets_retention.as_millis()).unwrap_or(i64::MAX),
             consumer: self.consumer_settings(""),
+            share: self.share_settings(""),
         }
     }
 
@@ -85,6 +95,27 @@ impl State {
             max_size: max_size.unwrap_or(self.config.group_max_size),
             migration: policy.map_or(MigrationPolicy::Bidirectional, |policy| MigrationPolicy::named(policy)),
             assignment_interval_ms: self.group_number(group, "consumer.assignment.interval.ms"),
+        }
+    }
+
+    /// The settings of a share group.
+    pub(crate) fn share_settings(&self, group: &str) -> ShareSettings {
+        let max_size = self.config.group_settings.get(SHARE_MAX_SIZE).and_then(|size| size.parse().ok());
+        let settings = ShareSettings {
+            session_timeout_ms: self.group_number(group, "share.session.timeout.ms"),
+            heartbeat_interval_ms: self.group_number(group, "share.heartbeat.interval.ms"),
+            assignment_interval_ms: self.group_number(group, "share.assignment.interval.ms"),
+            max_size: max_size.unwrap_or(200),
+            lock_ms: self.group_number(group, "share.record.lock.duration.ms"),
+            max_deliveries: self.group_number(group, "share.delivery.count.limit"),
+            max_locks: self.group_number(group, "share.partition.max.record.locks"),
+            reset: OffsetReset::Latest,
+            committed: false,
+            may_renew: true,
+        };
+        match self.stored_configs().groups.get(group) {
+            Some(set) => settings.with(set),
+            None => settings,
         }
     }
 

@@ -42,6 +42,9 @@ use crate::security::authorizer::Authorizer;
 use crate::security::config::ListenerConfig;
 use crate::security::credentials::Credentials;
 use crate::security::login::Scene;
+use crate::share::leader::ShareLeaders;
+use crate::share::session::ShareSessions;
+use crate::share::state::ShareMachine;
 use crate::storage::leadership::{Leadership, NO_LEADER};
 use crate::storage::memory::Memory;
 use crate::storage::partition::Partition;
@@ -51,6 +54,9 @@ use crate::transaction::TransactionMachine;
 const INTERNAL_PARTITIONS: i32 = 50;
 /// Most replicas of them.
 const INTERNAL_REPLICAS: i16 = 3;
+
+/// The topic of the share coordinator.
+const SHARE_STATE_TOPIC: &str = "__share_group_state";
 
 /// All that the nodes and their connections share.
 #[derive(Debug)]
@@ -83,6 +89,9 @@ pub(crate) struct State {
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     pub(crate) upkeep: Upkeep,
     pub(crate) memory: Arc<Memory>,
+    pub(crate) shares: Arc<Coordinator<ShareMachine>>,
+    pub(crate) share_leaders: ShareLeaders,
+    pub(crate) share_sessions: ShareSessions,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -115,6 +124,9 @@ impl State {
             transactions: Arc::new(Coordinator::new("__transaction_state")),
             upkeep,
             memory,
+            shares: Arc::new(Coordinator::new(SHARE_STATE_TOPIC)),
+            share_leaders: ShareLeaders::default(),
+            share_sessions: ShareSessions::default(),
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }
@@ -344,7 +356,12 @@ impl State {
 
     /// Creates the topic of a coordinator, with Kafka's settings for it.
     pub(crate) fn create_internal(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
-        let config = self.topic_config([("cleanup.policy", Some("compact")), ("segment.bytes", Some("104857600"))])?;
+        // The share coordinator deletes what it no longer needs by itself.
+        let kept = match name {
+            SHARE_STATE_TOPIC => [("cleanup.policy", Some("delete")), ("retention.ms", Some("-1"))],
+            _ => [("cleanup.policy", Some("compact")), ("segment.bytes", Some("104857600"))],
+        };
+        let config = self.topic_config(kept.into_iter().chain([("segment.bytes", Some("104857600"))]))?;
         let factor = i16::try_from(self.alive().len()).unwrap_or(i16::MAX).min(INTERNAL_REPLICAS);
         let replicas = self.place(INTERNAL_PARTITIONS, factor)?;
         match self.create_topic(name, replicas, config, false) {
@@ -369,9 +386,10 @@ impl State {
     }
 
     /// Deletes a topic; `None` when it is not there.
-    pub(crate) fn delete_topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
+    pub(crate) fn delete_topic(self: &Arc<Self>, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
         let topic = self.topics.write().unwrap_or_else(PoisonError::into_inner).remove(topic)?;
         topic.partitions().iter().for_each(|partition| partition.wake());
+        self.share_topic_deleted(topic.id);
         Some(topic)
     }
 }

@@ -404,12 +404,14 @@ impl BrokerCluster {
         let until = self.state.now_ms().saturating_add(by_ms);
         let (groups, transactions) = (&self.state.groups, &self.state.transactions);
         loop {
-            let next = [groups.next_deadline(), transactions.next_deadline(), self.state.upkeep_deadline()];
+            let shares = self.state.share_leaders.next_deadline();
+            let next = [groups.next_deadline(), transactions.next_deadline(), shares, self.state.upkeep_deadline()];
             let next = next.into_iter().flatten().min();
             let next = next.filter(|time| *time <= until);
             clock.set(next.unwrap_or(until));
             groups.tick_due(&self.state);
             transactions.tick_due(&self.state);
+            self.state.share_tick_due();
             self.state.upkeep_due();
             if next.is_none() {
                 return Ok(());

@@ -281,14 +281,42 @@ impl<M: Machine> Coordinator<M> {
         command: impl FnOnce(&mut Loaded<M>, i64, &mut Effects<M>) -> T,
     ) -> Result<T, ErrorCode> {
         let (index, partition) = self.partition(state, key)?;
+        self.on_partition(state, node, (index, &partition), command)
+    }
+
+    /// Runs a command on all shards that have something in their logs, whatever node runs them. A shard without a leader
+    /// is left out.
+    pub(crate) fn on_all(self: &Arc<Self>, state: &Arc<State>, mut command: impl FnMut(&mut M, i64, &mut Effects<M>)) {
+        let Some(topic) = state.topic(TopicRef::Name(self.topic)) else { return };
+        for (index, partition) in (0..).zip(topic.partitions()) {
+            if partition.with_log(|log| log.end_offset() == log.start_offset()) {
+                continue;
+            }
+            let node = partition.leadership().leader;
+            let done = self.on_partition(state, node, (index, &partition), |loaded, now_ms, effects| {
+                command(&mut loaded.machine, now_ms, effects);
+            });
+            if let Err(code) = done {
+                tracing::debug!(topic = self.topic, index, %code, "a shard was left out");
+            }
+        }
+    }
+
+    fn on_partition<T>(
+        self: &Arc<Self>,
+        state: &Arc<State>,
+        node: i32,
+        (index, partition): (i32, &Partition),
+        command: impl FnOnce(&mut Loaded<M>, i64, &mut Effects<M>) -> T,
+    ) -> Result<T, ErrorCode> {
         let shard = self.shard(state, index);
         let mut guard = shard.lock();
-        let loaded = load(&mut guard, state, node, &partition)?;
+        let loaded = load(&mut guard, state, node, partition)?;
         let now_ms = state.now_ms();
         let before = loaded.machine.deadline();
         let mut effects = Effects::new();
         let result = command(loaded, now_ms, &mut effects);
-        let work = carry_out(&mut guard, effects, &partition, now_ms)?;
+        let work = carry_out(&mut guard, effects, partition, now_ms)?;
         let after = guard.as_ref().and_then(|loaded| loaded.machine.deadline());
         drop(guard);
         if after != before {

@@ -6,8 +6,8 @@ use milena_messages::join_group::response::JoinGroupResponseMember;
 use milena_messages::{Bytes, ErrorCode, GroupMetadataValue, JoinGroupResponse, SyncGroupResponse};
 
 use crate::coordinator::{Effects, Ticket};
-use crate::group::timers::Timers;
 use crate::group::{GroupMachine, GroupReply, GroupSettings, text};
+use crate::timers::Timers;
 
 /// How long a new member that waits for the others may stay away (KIP-394).
 pub(super) const NEW_MEMBER_JOIN_TIMEOUT_MS: i64 = 5 * 60 * 1000;

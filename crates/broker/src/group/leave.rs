@@ -9,6 +9,7 @@ use milena_messages::{Bytes, ErrorCode, LeaveGroupResponse};
 use crate::coordinator::Effects;
 use crate::group::classic::{ClassicGroup, Member, Phase, no_generation};
 use crate::group::consumer::ConsumerGroup;
+use crate::group::share::ShareGroup;
 use crate::group::{GroupMachine, text};
 
 impl GroupMachine {
@@ -56,7 +57,8 @@ impl GroupMachine {
         let is_alone = |id: &&String| !self.groups.contains_key(*id) && !self.consumers.contains_key(*id);
         let alone = self.offsets.keys().filter(is_alone);
         let consumers = self.consumers.values().map(ConsumerGroup::listed);
-        groups.chain(consumers).chain(alone.map(|id| listed(id, None, Phase::Empty))).collect()
+        let shares = self.shares.values().map(ShareGroup::listed);
+        groups.chain(consumers).chain(shares).chain(alone.map(|id| listed(id, None, Phase::Empty))).collect()
     }
 
     /// DescribeGroups of one group; `None` when there is none.
@@ -64,7 +66,7 @@ impl GroupMachine {
         match self.groups.get(id) {
             Some(group) => Some(group.describe()),
             // A group that only commits offsets.
-            None if self.consumers.contains_key(id) => None,
+            None if self.consumers.contains_key(id) || self.is_share_group(id) => None,
             None => self.offsets.contains_key(id).then(|| DescribedGroup {
                 group_id: id.to_owned().into(),
                 group_state: Phase::Empty.name().into(),
@@ -95,7 +97,7 @@ impl ClassicGroup {
             self.dismiss(&id, effects);
             return respond(ErrorCode::NONE);
         }
-        if self.pending.remove(&leaving.member_id) {
+        if self.pending.remove(&*leaving.member_id) {
             return respond(ErrorCode::NONE);
         }
         if let Err(code) = self.check_member(&leaving.member_id, instance_id) {

@@ -10,12 +10,13 @@ pub(crate) mod join;
 mod leave;
 pub(crate) mod offset;
 mod record;
+pub(crate) mod share;
 mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
-mod timers;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use milena_messages::delete_groups::response::DeletableGroupResult;
 use milena_messages::{ByteString, ErrorCode, GroupMetadataKey, JoinGroupResponse, OffsetCommitKey, SyncGroupResponse};
@@ -27,13 +28,22 @@ use crate::coordinator::{Effects, Machine};
 use crate::group::classic::ClassicGroup;
 use crate::group::consumer::{ConsumerGroup, ConsumerSettings};
 use crate::group::offset::Offsets;
-use crate::group::timers::Timers;
+use crate::group::share::{ShareGroup, StartOffsets, initialize_share_state};
+use crate::share::settings::ShareSettings;
+use crate::timers::Timers;
 
 /// What a request that waited gets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroupReply {
     Join(JoinGroupResponse),
     Sync(SyncGroupResponse),
+}
+
+/// What a group coordinator does outside of its log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroupWork {
+    /// Sets up the state of a share group at the share coordinator.
+    InitializeShareState { group: String, offsets: StartOffsets },
 }
 
 /// The settings of a group coordinator, under Kafka's names.
@@ -52,6 +62,8 @@ pub(crate) struct GroupSettings {
     /// `offsets.retention.minutes`, in milliseconds.
     pub(crate) offsets_retention_ms: i64,
     pub(crate) consumer: ConsumerSettings,
+    /// Of share groups without settings of their own.
+    pub(crate) share: ShareSettings,
 }
 
 /// The groups of one partition of `__consumer_offsets`.
@@ -61,6 +73,8 @@ pub(crate) struct GroupMachine {
     pub(crate) groups: BTreeMap<String, ClassicGroup>,
     /// Groups of the consumer protocol; no id is in both.
     pub(crate) consumers: BTreeMap<String, ConsumerGroup>,
+    /// Share groups; no id is here and in another map.
+    pub(crate) shares: BTreeMap<String, ShareGroup>,
     pub(crate) offsets: BTreeMap<String, Offsets>,
     /// When to look at a group next, for each group that waits for something.
     due: Timers,
@@ -72,7 +86,7 @@ pub(crate) struct GroupMachine {
 
 impl Machine for GroupMachine {
     type Reply = GroupReply;
-    type Work = ();
+    type Work = GroupWork;
 
     fn new(state: &State) -> Self {
         Self::with_settings(state.group_settings())
@@ -85,7 +99,7 @@ impl Machine for GroupMachine {
             // Type 0 is the same key, from before 0.9.
             0 | OffsetCommitKey::TYPE => self.replay_offset(record, producer_id),
             GroupMetadataKey::TYPE => self.replay_group(record),
-            kind => self.replay_consumer(kind, record),
+            kind => self.replay_consumer(kind, record).and_then(|()| self.replay_share(kind, record)),
         };
         if let Err(error) = read {
             tracing::debug!(%error, "a record of a group is left out");
@@ -114,6 +128,13 @@ impl Machine for GroupMachine {
             }
             self.arm(&id);
         }
+        let ids: Vec<String> = self.shares.keys().cloned().collect();
+        for id in ids {
+            if let Some(group) = self.shares.get_mut(&id) {
+                group.begin_sessions(now_ms, &self.settings.share);
+            }
+            self.arm(&id);
+        }
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -131,9 +152,27 @@ impl Machine for GroupMachine {
                 let late = group.late(now_ms);
                 self.fence_consumers(&id, &late, now_ms, effects);
             }
+            if let Some(group) = self.shares.get_mut(&id) {
+                group.tick(now_ms, effects);
+            }
             self.arm(&id);
         }
         self.expire(now_ms, effects);
+    }
+
+    fn work(state: &Arc<State>, node: i32, work: GroupWork) {
+        let GroupWork::InitializeShareState { group, offsets } = work;
+        let refusals = initialize_share_state(state, &group, &offsets);
+        for ((topic, partition), refusal) in &refusals {
+            tracing::debug!(group, %topic, partition, message = refusal.message, "no state of a share group");
+        }
+        let noted = state.groups.with(state, node, &group, |machine, now_ms, effects| {
+            machine.share_initialized(&group, &offsets, refusals.is_empty(), now_ms, effects);
+        });
+        if let Err(code) = noted {
+            // The next coordinator sets it up again, after a while.
+            tracing::debug!(group, %code, "the coordinator moved while state was set up");
+        }
     }
 }
 
@@ -143,6 +182,7 @@ impl GroupMachine {
             settings,
             groups: BTreeMap::new(),
             consumers: BTreeMap::new(),
+            shares: BTreeMap::new(),
             offsets: BTreeMap::new(),
             due: Timers::default(),
             next_expiry: 0,
@@ -170,7 +210,8 @@ impl GroupMachine {
     fn arm(&mut self, id: &str) {
         let classic = self.groups.get(id).and_then(ClassicGroup::next_deadline);
         let consumer = || self.consumers.get(id).and_then(ConsumerGroup::next_deadline);
-        let Some(wanted) = classic.or_else(consumer) else { return };
+        let share = || self.shares.get(id).and_then(ShareGroup::next_deadline);
+        let Some(wanted) = classic.or_else(consumer).or_else(share) else { return };
         if self.due.get(id).is_none_or(|armed| wanted < armed) {
             self.due.set(id, wanted);
         }
@@ -180,8 +221,12 @@ impl GroupMachine {
     pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupMachine>) -> DeletableGroupResult {
         let result =
             |error_code| DeletableGroupResult { group_id: id.to_owned().into(), error_code, ..Default::default() };
-        if self.has_consumers(id) {
+        if self.has_consumers(id) || self.shares.get(id).is_some_and(|group| !group.is_empty()) {
             return result(ErrorCode::NON_EMPTY_GROUP);
+        }
+        if self.delete_share_group(id, effects) {
+            self.due.remove(id);
+            return result(ErrorCode::NONE);
         }
         match self.groups.get(id) {
             None if !self.offsets.contains_key(id) && !self.consumers.contains_key(id) => {

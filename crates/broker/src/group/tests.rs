@@ -12,6 +12,7 @@ use super::join::Join;
 use super::offset::{Committer, Offset};
 use super::*;
 use crate::coordinator::Ticket;
+use crate::share::settings::OffsetReset;
 
 pub(crate) const SETTINGS: GroupSettings = GroupSettings {
     min_session_timeout_ms: 6000,
@@ -27,6 +28,20 @@ pub(crate) const SETTINGS: GroupSettings = GroupSettings {
         migration: consumer::MigrationPolicy::Bidirectional,
         assignment_interval_ms: 0,
     },
+    share: SHARE_SETTINGS,
+};
+
+pub(crate) const SHARE_SETTINGS: ShareSettings = ShareSettings {
+    session_timeout_ms: 45_000,
+    heartbeat_interval_ms: 5000,
+    assignment_interval_ms: 0,
+    max_size: 3,
+    lock_ms: 30_000,
+    max_deliveries: 5,
+    max_locks: 2000,
+    reset: OffsetReset::Latest,
+    committed: false,
+    may_renew: true,
 };
 
 /// A cluster without topics.

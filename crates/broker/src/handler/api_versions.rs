@@ -8,8 +8,10 @@ use crate::cost::Cost;
 const TRANSACTION_VERSION: &str = "transaction.version";
 /// The feature that lets clients use the consumer protocol of groups (KIP-848).
 const GROUP_VERSION: &str = "group.version";
+/// The feature that lets clients use share groups (KIP-932).
+const SHARE_VERSION: &str = "share.version";
 /// Features with the level that is in use, which is also the highest; by name.
-const FEATURES: [(&str, i16); 2] = [(GROUP_VERSION, 1), (TRANSACTION_VERSION, 2)];
+const FEATURES: [(&str, i16); 3] = [(GROUP_VERSION, 1), (SHARE_VERSION, 1), (TRANSACTION_VERSION, 2)];
 
 pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut Cost) -> ApiVersionsResponse {
     let error_code = check(context, &request);

@@ -47,7 +47,7 @@ fn describe(context: &Context, id: ByteString) -> DescribedGroup {
     }
     let state = &context.state;
     let described = state.groups.with(state, context.node.id, &id, |machine, _, _| {
-        (machine.describe(&id), machine.consumers.contains_key(&*id))
+        (machine.describe(&id), machine.consumers.contains_key(&*id) || machine.is_share_group(&id))
     });
     match described {
         Ok((Some(group), _)) => group,

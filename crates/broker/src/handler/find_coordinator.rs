@@ -7,12 +7,16 @@ use super::Context;
 use super::authorize::unauthorized;
 use crate::cost::Cost;
 use crate::security::acl::{Operation, Resource};
+use crate::share::is_share_key;
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+const SHARE: i8 = 2;
 
 /// From here on several keys are asked for at once.
 const BATCHED: i16 = 4;
+/// From here on share groups have coordinators (KIP-932).
+const SHARE_GROUPS: i16 = 6;
 
 pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: &mut Cost) -> FindCoordinatorResponse {
     let kind = request.key_type;
@@ -41,11 +45,17 @@ fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
         error_message: Some(message.as_ref().into()),
         ..Default::default()
     };
-    if !matches!(kind, GROUP | TRANSACTION) {
-        let message = "Only groups and transactions have a coordinator here";
+    let is_valid = match kind {
+        GROUP | TRANSACTION => true,
+        SHARE => context.version >= SHARE_GROUPS && is_share_key(&key),
+        _ => false,
+    };
+    if !is_valid {
+        let message = "Only groups, transactions and share partitions have a coordinator";
         return refused(key, ErrorCode::INVALID_REQUEST, message.into());
     }
     let authorized = match kind {
+        SHARE => context.authorize(Operation::ClusterAction, Resource::CLUSTER),
         TRANSACTION => context.authorize(Operation::Describe, Resource::transactional_id(&key)),
         _ => context.authorize(Operation::Describe, Resource::group(&key)),
     };
@@ -54,6 +64,7 @@ fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
     }
     let found = match kind {
         TRANSACTION => context.state.transactions.find(&context.state, &key),
+        SHARE => context.state.shares.find(&context.state, &key),
         _ => context.state.groups.find(&context.state, &key),
     };
     match found {
@@ -95,8 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn share_groups_are_not_known() {
-        let request = FindCoordinatorRequest { coordinator_keys: vec!["g".into()], key_type: 2, ..Default::default() };
-        assert_eq!(handle(&state(), request, 6).coordinators[0].error_code, ErrorCode::INVALID_REQUEST);
+    fn share_partitions_have_a_coordinator_from_version_6_on() {
+        let state = state();
+        let code = |key: &'static str, version| {
+            let coordinator_keys = vec![key.into()];
+            let request = FindCoordinatorRequest { coordinator_keys, key_type: SHARE, ..Default::default() };
+            handle(&state, request, version).coordinators[0].error_code
+        };
+        assert_eq!(code("g:AQEBAQEBAQEBAQEBAQEBAQ:0", 6), ErrorCode::NONE);
+        assert_eq!(code("g:AQEBAQEBAQEBAQEBAQEBAQ:0", 5), ErrorCode::INVALID_REQUEST);
+        assert_eq!(code("g", 6), ErrorCode::INVALID_REQUEST);
     }
 }

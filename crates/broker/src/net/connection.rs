@@ -71,6 +71,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
+    // Also when the task is ended with its node.
+    let _leaving = Leaving { state: state.clone(), connection: client.connection };
     let needs_login = state.listeners.get(client.listener).is_some_and(|listener| listener.protocol.is_sasl());
     let mut connection = Connection {
         socket,
@@ -90,6 +92,18 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         Err(Ended::Cut) => tracing::debug!(%peer, "connection cut by a fault rule"),
         Err(Ended::Io(error)) => tracing::debug!(%peer, error = %Report(&error), "connection lost"),
         Err(error) => tracing::warn!(%peer, error = %Report(&error), "connection closed"),
+    }
+}
+
+/// What ends with a connection.
+struct Leaving {
+    state: Arc<State>,
+    connection: u64,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.state.share_disconnected(self.connection);
     }
 }
 

@@ -441,7 +441,7 @@ impl Partition {
 }
 
 /// What a marker says: whether it commits, and the epoch of the coordinator that wrote it.
-fn marker(batch: &LogBatch) -> Option<(bool, i32)> {
+pub(crate) fn marker(batch: &LogBatch) -> Option<(bool, i32)> {
     let batch = Batch::parse(batch.bytes.clone(), ReadOptions::default()).ok()?;
     let record = batch.records().next()?.ok()?;
     match Control::parse(&record) {

@@ -419,7 +419,7 @@ fn assignment(owned: &Owned) -> Assignment {
 }
 
 /// A number that changes when the topics do; 0 without any. Kafka uses another function, and compares only its own.
-pub(super) fn hash_of(topics: &BTreeMap<String, Option<(Uuid, i32)>>) -> i64 {
+pub(in crate::group) fn hash_of(topics: &BTreeMap<String, Option<(Uuid, i32)>>) -> i64 {
     let mut hash: Option<u64> = None;
     let mut add = |bytes: &[u8]| {
         // FNV-1a.

@@ -29,6 +29,7 @@ use milena_messages::{
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMetadataKey};
 
 pub(crate) use self::assignor::{Assignor, Partitions};
+pub(in crate::group) use self::heartbeat::hash_of;
 pub(crate) use self::heartbeat::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, check};
 pub(crate) use self::migrate::{MigrationPolicy, subscription};
 use crate::cluster::{State, TopicRef};
@@ -106,7 +107,7 @@ pub(crate) struct Refused {
     pub(crate) message: String,
 }
 
-fn refused(code: ErrorCode, message: impl Into<String>) -> Refused {
+pub(in crate::group) fn refused(code: ErrorCode, message: impl Into<String>) -> Refused {
     Refused { code, message: message.into() }
 }
 

@@ -1,7 +1,8 @@
 //! States, faults and requests as JSON.
 
 use milena_broker::{
-    BrokerFault, ClusterState, GroupState, NodeState, PartitionState, ReceivedRequest, TopicState, TransactionState,
+    BrokerFault, ClusterState, GroupState, NodeState, PartitionState, ReceivedRequest, SharePartitionState, TopicState,
+    TransactionState,
 };
 use milena_schema::Spec;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub(super) fn state(state: &ClusterState) -> Value {
         "topics": topics(state),
         "groups": state.groups.iter().map(group).collect::<Vec<_>>(),
         "transactions": state.transactions.iter().map(transaction).collect::<Vec<_>>(),
+        "sharePartitions": state.share_partitions.iter().map(share_partition).collect::<Vec<_>>(),
     })
 }
 
@@ -86,6 +88,24 @@ pub(super) fn group(group: &GroupState) -> Value {
         "protocol": group.protocol,
         "members": members.collect::<Vec<_>>(),
         "offsets": offsets.collect::<Vec<_>>(),
+    })
+}
+
+fn share_partition(one: &SharePartitionState) -> Value {
+    let acquired = one.acquired.iter().map(|range| {
+        json!({
+            "firstOffset": range.first_offset,
+            "lastOffset": range.last_offset,
+            "member": range.member,
+            "deliveries": range.deliveries,
+        })
+    });
+    json!({
+        "group": one.group,
+        "topic": one.topic,
+        "partition": one.partition,
+        "startOffset": one.start_offset,
+        "acquired": acquired.collect::<Vec<_>>(),
     })
 }
 
