@@ -19,6 +19,7 @@
 //! | [`differential()`], [`DifferentialConfig`] | seeded random requests to both, responses compared |
 //! | [`cleaner()`] | seeded random logs, compacted and cut by both |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
+//! | [`releases()`] | the suite against older releases, and against the embedded broker that acts as each |
 //! | [`control()`] | the example programs in other languages against `milena broker` |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
@@ -37,6 +38,7 @@ mod milena;
 mod place;
 mod probe;
 mod python;
+mod releases;
 mod suite;
 
 pub use cleaner::cleaner;
@@ -47,4 +49,5 @@ pub use failures::failures;
 pub use foreign::foreign_writers;
 pub use kafka::{KafkaRelease, KafkaServer};
 pub use python::python_clients;
+pub use releases::releases;
 pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, line, suite};

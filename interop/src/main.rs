@@ -6,11 +6,11 @@ use std::time::Instant;
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
     DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, cleaner, control, differential, failures,
-    foreign_writers, line, python_clients, suite,
+    foreign_writers, line, python_clients, releases, suite,
 };
 
 const USAGE: &str = "\
-usage: cargo xtask interop [--only kafka | failures | foreign | embedded | differential | control | cleaner] [--bootstrap HOST:PORT] [--skip-missing]
+usage: cargo xtask interop [--only NAME] [--bootstrap HOST:PORT] [--skip-missing]
                            [--sequences N] [--seed S] [FILTER]
 
 Runs the behaviour suite against Apache Kafka, which Maven fetches, and against the embedded broker; runs the binary
@@ -19,7 +19,9 @@ and 0.10.0, and reads with `milena` what they wrote.
 
   --only NAME            one part: the suite against Apache Kafka, `milena` with brokers that throttle, refuse and stop,
                          foreign clients, the embedded broker, random requests to Kafka and the embedded broker,
-                         the example programs in Python, Go and Java, random logs that both compact and cut
+                         the example programs in Python, Go and Java, random logs that both compact and cut, the suite
+                         with releases from 0.10.0 to 2.8: kafka, failures, foreign, embedded, differential, control,
+                         cleaner, releases
   --bootstrap HOST:PORT  against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs Java or Maven if they are not installed; Python is always optional
   --sequences N          how many sequences of random requests; 25 unless given
@@ -36,6 +38,7 @@ enum Brokers {
     Differential,
     Control,
     Cleaner,
+    Releases,
     Running(String),
 }
 
@@ -92,9 +95,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
                     Some("differential") => Brokers::Differential,
                     Some("cleaner") => Brokers::Cleaner,
                     Some("control") => Brokers::Control,
+                    Some("releases") => Brokers::Releases,
                     _ => {
-                        let known =
-                            "`kafka`, `failures`, `foreign`, `embedded`, `differential`, `control` or `cleaner`";
+                        let known = "`kafka`, `failures`, `foreign`, `embedded`, `differential`, `control`, `cleaner` or `releases`";
                         return Err(format!("--only takes {known}"));
                     }
                 }
@@ -149,6 +152,12 @@ async fn run(options: &Options) -> milena_interop::Result<Report> {
         let DifferentialConfig { sequences, seed } = options.differential;
         let compared = cleaner(seed, sequences, &mut std::io::stdout()).await;
         report = report.and(skippable(options, "cleaner", compared)?);
+    }
+    if matches!(options.brokers, Brokers::All | Brokers::Releases) {
+        eprintln!(
+            "the suite against Apache Kafka 2.8, 0.11, 0.10.2 and 0.10.0, and the embedded broker that acts as each"
+        );
+        report = report.and(releases(&options.filter, options.skip_missing, &mut std::io::stdout()).await?);
     }
     Ok(report)
 }

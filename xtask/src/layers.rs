@@ -105,7 +105,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         height: SHELL,
         name: "milena-broker",
-        ours: Some(&[CONNECTION, FAULT, MESSAGES, RECORDS, STORAGE, TRANSPORT, WIRE]),
+        ours: Some(&[CONNECTION, FAULT, MESSAGES, RECORDS, SCHEMA, STORAGE, TRANSPORT, WIRE]),
         others: Others::Any,
     },
     Layer {

@@ -94,6 +94,10 @@ pub struct BrokerConfig {
     /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
     /// it; waits of Fetch do not. Default: `None`, the clock of the system.
     pub virtual_clock: Option<i64>,
+    /// The release of Apache Kafka that the broker acts as: `0.10.0` to `4.4`, also with a patch level such as `2.8.2`; or
+    /// `event-hubs` or `msk-serverless`, as far as these services are publicly known. It serves the APIs and versions that
+    /// such a broker lists, those of them that it has. Default: `None`, all that this broker has.
+    pub kafka_version: Option<String>,
     /// Fault rules in force from the start; [`Broker::faults`](crate::Broker::faults) adds more. Default: none.
     pub faults: Vec<Rule>,
     /// Start of the random numbers for faults with a probability, to repeat a run. Default: a new one for each run.
@@ -225,6 +229,7 @@ impl Default for BrokerConfig {
             cleaner_backoff: Duration::from_secs(15),
             acls: None,
             virtual_clock: None,
+            kafka_version: None,
             faults: Vec::new(),
             fault_seed: None,
             requests_kept: 10_000,

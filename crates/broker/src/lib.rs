@@ -131,6 +131,7 @@ mod group;
 mod handler;
 mod net;
 mod refusal;
+mod release;
 mod security;
 mod share;
 mod state;

@@ -16,17 +16,20 @@ pub struct ServerConnectionConfig {
     /// The APIs and versions that are served; a request outside of it ends the connection, as in Kafka. `None` lets every
     /// request through, known or not: for proxies.
     pub served: Option<ApiVersions>,
+    /// Whether the response to ApiVersions at a version that is not served lists the versions that are, as from Kafka 2.4 on
+    /// (KIP-511). Without it clients have to try version 0.
+    pub refusal_lists_versions: bool,
 }
 
 impl ServerConnectionConfig {
     /// A server of these APIs, with the default frame limit.
     pub fn serving(apis: impl IntoIterator<Item = (ApiKey, VersionRange)>) -> Self {
-        Self { max_frame: DEFAULT_MAX_FRAME, served: Some(apis.into_iter().collect()) }
+        Self { max_frame: DEFAULT_MAX_FRAME, served: Some(apis.into_iter().collect()), refusal_lists_versions: true }
     }
 
     /// Lets every request through, with the default frame limit.
     pub fn passing_all() -> Self {
-        Self { max_frame: DEFAULT_MAX_FRAME, served: None }
+        Self { max_frame: DEFAULT_MAX_FRAME, served: None, refusal_lists_versions: true }
     }
 }
 
@@ -175,7 +178,8 @@ impl ServerConnection {
                 return Err(ConnectionError::NotServed { api, version, served: versions });
             }
             self.slots.push_back(None);
-            self.fill(&request, vec![refuse_api_versions(request.correlation_id, versions)?])?;
+            let listed = if self.config.refusal_lists_versions { versions } else { VersionRange::NONE };
+            self.fill(&request, vec![refuse_api_versions(request.correlation_id, listed)?])?;
         }
         Ok(None)
     }

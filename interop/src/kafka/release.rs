@@ -7,6 +7,10 @@ use crate::maven;
 pub enum KafkaRelease {
     /// 4.4, broker and controller in one process. Magic 2.
     Newest,
+    /// 2.8 beside a ZooKeeper. The last release without topic ids in Fetch, and long in use.
+    V2_8,
+    /// 0.11 beside a ZooKeeper. The first with magic 2 and transactions.
+    V0_11,
     /// 0.10.2 beside a ZooKeeper. Magic 1, or 0 in topics with `message.format.version` below 0.10.
     V0_10_2,
     /// 0.10.0 beside a ZooKeeper. As 0.10.2, but it has no CreateTopics.
@@ -15,12 +19,14 @@ pub enum KafkaRelease {
 
 impl KafkaRelease {
     /// Every one, newest first.
-    pub const ALL: [Self; 3] = [Self::Newest, Self::V0_10_2, Self::V0_10_0];
+    pub const ALL: [Self; 5] = [Self::Newest, Self::V2_8, Self::V0_11, Self::V0_10_2, Self::V0_10_0];
 
     /// The version of the artifact.
     pub fn version(self) -> &'static str {
         match self {
             Self::Newest => "4.4.0",
+            Self::V2_8 => "2.8.2",
+            Self::V0_11 => "0.11.0.3",
             Self::V0_10_2 => "0.10.2.2",
             Self::V0_10_0 => "0.10.0.1",
         }
@@ -32,7 +38,9 @@ impl KafkaRelease {
         let name = format!("kafka-{}", self.version());
         match self {
             Self::Newest => maven::class_path("interop/kafka/pom.xml", &name, &[&version]),
-            Self::V0_10_2 => maven::class_path("interop/kafka/old/pom.xml", &name, &[&version, "-Dscala.version=2.12"]),
+            Self::V2_8 | Self::V0_11 | Self::V0_10_2 => {
+                maven::class_path("interop/kafka/old/pom.xml", &name, &[&version, "-Dscala.version=2.12"])
+            }
             Self::V0_10_0 => maven::class_path("interop/kafka/old/pom.xml", &name, &[&version, "-Dscala.version=2.11"]),
         }
     }

@@ -57,6 +57,10 @@ num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
 controlled.shutdown.enable=false
 delete.topic.enable=true
+group.initial.rebalance.delay.ms=0
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=5
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=5
 "

@@ -138,25 +138,30 @@ async fn run(
 ) -> Report {
     let mut report = Report::default();
     for scenario in scenarios.iter().filter(|scenario| scenario.name.contains(filter)) {
-        let target = Target {
-            bootstrap: bootstrap.to_owned(),
-            prefix: format!("{}-{}", scenario.name.replace('_', "-"), std::process::id()),
-        };
         let begun = Instant::now();
-        let mut task = tokio::spawn((scenario.run)(target));
-        let outcome = match tokio::time::timeout(patience, &mut task).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(failure))) => Err(milena_client::Report(&*failure).to_string()),
-            Ok(Err(panic)) => Err(panic.to_string()),
-            Err(_) => {
-                task.abort();
-                Err(format!("did not end within {} s", patience.as_secs_f64()))
-            }
-        };
+        let outcome = outcome_of(scenario, bootstrap, patience).await;
         report.count(outcome.is_ok());
         line(output, &format!("{broker}::{}", scenario.name), outcome, begun.elapsed());
     }
     report
+}
+
+/// Runs one scenario; why it did not hold.
+pub(crate) async fn outcome_of(scenario: &Scenario, bootstrap: &str, patience: Duration) -> Result<(), String> {
+    let target = Target {
+        bootstrap: bootstrap.to_owned(),
+        prefix: format!("{}-{}", scenario.name.replace('_', "-"), std::process::id()),
+    };
+    let mut task = tokio::spawn((scenario.run)(target));
+    match tokio::time::timeout(patience, &mut task).await {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(failure))) => Err(milena_client::Report(&*failure).to_string()),
+        Ok(Err(panic)) => Err(panic.to_string()),
+        Err(_) => {
+            task.abort();
+            Err(format!("did not end within {} s", patience.as_secs_f64()))
+        }
+    }
 }
 
 /// Writes one line of a report, and why when it did not hold. An output that is closed changes nothing about that.

@@ -18,7 +18,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use milena_messages::{ApiKey, ByteString, ErrorCode, Uuid, VersionRange};
+use milena_messages::{ByteString, ErrorCode, Uuid};
 use milena_transport::ServerTls;
 
 use crate::clock::Clock;
@@ -33,11 +33,11 @@ use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
 use crate::fault::BrokerFaults;
 use crate::group::GroupMachine;
-use crate::handler::SERVED;
 use crate::net::received::Received;
 use crate::net::unsent::Unsent;
 use crate::net::work::Workers;
 use crate::refusal::Refusal;
+use crate::release::Release;
 use crate::security::authorizer::Authorizer;
 use crate::security::config::ListenerConfig;
 use crate::security::credentials::Credentials;
@@ -73,8 +73,8 @@ pub(crate) struct State {
     pub(crate) faults: BrokerFaults,
     /// Who may do what; everybody may do everything without one.
     pub(crate) authorizer: Option<Authorizer>,
-    /// The APIs with the versions that are served.
-    pub(crate) served: Vec<(ApiKey, VersionRange)>,
+    /// The release that the cluster acts as, with the APIs that it serves.
+    pub(crate) release: Release,
     /// The requests received last.
     pub(crate) received: Received,
     /// The responses that clients have not read yet.
@@ -98,7 +98,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: BrokerConfig, clock: Clock, faults: BrokerFaults) -> Self {
+    pub(crate) fn new(config: BrokerConfig, release: Release, clock: Clock, faults: BrokerFaults) -> Self {
         let cluster_id = config.cluster_id.clone().unwrap_or_else(|| random_uuid().to_string());
         let memory = Arc::new(Memory::new(config.max_log_bytes));
         let upkeep = Upkeep::new(clock.now_ms(), config.retention_check_interval, config.cleaner_backoff);
@@ -114,7 +114,7 @@ impl State {
             cluster_id: cluster_id.into(),
             clock,
             faults,
-            served: SERVED.to_vec(),
+            release,
             nodes: RwLock::default(),
             controller: AtomicI32::new(NO_LEADER),
             topics: RwLock::default(),

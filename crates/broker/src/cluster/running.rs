@@ -24,6 +24,7 @@ use crate::net::listener::listen;
 use crate::net::received::ReceivedRequest;
 use crate::net::sockets::Sockets;
 use crate::refusal::Refusal;
+use crate::release::Release;
 use crate::security::acl::Acl;
 use crate::security::authorizer::Authorizer;
 #[cfg(feature = "tls")]
@@ -100,7 +101,8 @@ impl BrokerCluster {
             None => Clock::System,
         };
         let faults = BrokerFaults::new(&config.broker.faults, config.broker.fault_seed)?;
-        let state = Arc::new(State::new(config.broker.clone(), clock, faults));
+        let release = Release::named(config.broker.kafka_version.as_deref())?;
+        let state = Arc::new(State::new(config.broker.clone(), release, clock, faults));
         let nodes = config.nodes;
         #[cfg(feature = "tls")]
         let tls = tls(&config.broker, &state)?;

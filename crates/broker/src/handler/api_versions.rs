@@ -35,8 +35,14 @@ pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut
         min_version_level: level,
         ..Default::default()
     };
+    let release = &context.state.release;
+    let api_keys = release.listed().iter().map(entry).collect();
+    if !release.has("4.0") {
+        // Features came with 2.7, and those that matter to clients with 4.0.
+        return ApiVersionsResponse { api_keys, finalized_features_epoch: 0, ..Default::default() };
+    }
     ApiVersionsResponse {
-        api_keys: context.state.served.iter().map(entry).collect(),
+        api_keys,
         supported_features: FEATURES.iter().map(supported).collect(),
         finalized_features_epoch: 1,
         finalized_features: FEATURES.iter().map(finalized).collect(),

@@ -14,6 +14,7 @@ use crate::cluster::node::Node;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
+use crate::release::Release;
 use crate::security::acl::{Operation, Resource};
 use crate::storage::incoming::{self, IncomingBatch, Rejected};
 use crate::storage::log::BatchKind;
@@ -94,7 +95,7 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
                     admit_all(context, transactional_id.as_deref(), topic, index, &batches)?;
                     append(context.node.id, topic, index, batches, acks, now_ms)
                 };
-                let mut response = respond(index, checked.and_then(append));
+                let mut response = respond(&state.release, index, checked.and_then(append));
                 if version >= LEADER_HINTS && response.error_code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
                     if let Some(partition) = topic.as_deref().ok().and_then(|topic| topic.partition(index)) {
                         let leadership = partition.leadership();
@@ -224,7 +225,7 @@ fn append(
     Ok((first.unwrap_or(nothing), partition.with_log(|log| log.start_offset())))
 }
 
-fn respond(index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionProduceResponse {
+fn respond(release: &Release, index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionProduceResponse {
     match result {
         Ok((appended, log_start_offset)) => PartitionProduceResponse {
             index,
@@ -241,7 +242,7 @@ fn respond(index: i32, result: Result<(Appended, i64), Rejected>) -> PartitionPr
             };
             PartitionProduceResponse {
                 index,
-                error_code: rejected.refusal.code,
+                error_code: release.code(rejected.refusal.code),
                 base_offset: -1,
                 record_errors: rejected.records.into_iter().map(record).collect(),
                 error_message: rejected.refusal.text(),
@@ -276,6 +277,17 @@ mod tests {
     fn only(outcome: Outcome<ProduceResponse>) -> PartitionProduceResponse {
         let Outcome::Response(mut response) = outcome else { panic!("a response was expected") };
         response.responses.remove(0).partition_responses.remove(0)
+    }
+
+    #[test]
+    fn a_release_before_2_4_calls_a_record_without_a_key_corrupt() {
+        for (version, code) in [("2.3", ErrorCode::CORRUPT_MESSAGE), ("2.4", ErrorCode::INVALID_RECORD)] {
+            let config = crate::config::BrokerConfig { kafka_version: Some(version.to_owned()), ..Default::default() };
+            let state = Fixture::new(config, 1);
+            let settings = state.topic_config([("cleanup.policy", Some("compact"))]).unwrap();
+            state.create_topic("a", vec![vec![1]], settings, false).unwrap();
+            assert_eq!(only(handle(&state, request(batch(), 1), 3)).error_code, code, "{version}");
+        }
     }
 
     #[test]

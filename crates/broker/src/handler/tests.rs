@@ -13,6 +13,7 @@ use crate::cluster::node::{Endpoint, Node};
 use crate::cluster::{State, Topic, TopicRef};
 use crate::config::BrokerConfig;
 use crate::cost::Cost;
+use crate::release::Release;
 use crate::storage::incoming;
 
 /// A cluster without sockets, seen by a client of its first node.
@@ -32,7 +33,9 @@ impl Fixture {
     /// A cluster of these nodes, from id 1 on.
     pub(crate) fn new(config: BrokerConfig, nodes: i32) -> Self {
         let sessions = config.max_fetch_sessions;
-        let state = Arc::new(State::new(config, Clock::System, crate::fault::BrokerFaults::new(&[], None).unwrap()));
+        let faults = crate::fault::BrokerFaults::new(&[], None).unwrap();
+        let release = Release::named(config.kafka_version.as_deref()).unwrap();
+        let state = Arc::new(State::new(config, release, Clock::System, faults));
         for id in 1..=nodes {
             let endpoint = Endpoint { host: "127.0.0.1".into(), port: 9091 + id as u16 };
             state.add_node(Arc::new(Node::new(id, None, vec![endpoint], sessions)));

@@ -68,7 +68,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 ) {
     let peer = client.peer;
     tracing::debug!(%peer, "connected");
-    let mut config = ServerConnectionConfig::serving(state.served.iter().copied());
+    let mut config = ServerConnectionConfig::serving(state.release.served().iter().copied());
+    config.refusal_lists_versions = state.release.has("2.4");
     config.max_frame = state.config.max_frame;
     let machine = ServerConnection::new(config);
     // Also when the task is ended with its node.

@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
   milena broker --seed orders.jsonl                with records from `milena consume --json`
   milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
+  milena broker --as 2.8                           with the APIs and versions of that release
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
 When everything is in place, one line with host:port of each node goes to stdout, and after a space
@@ -104,6 +105,10 @@ pub(crate) struct Broker {
     /// Start of the random numbers for faults with a probability, to repeat a run
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fault_seed: Option<u64>,
+
+    /// Act as a release of Apache Kafka, 0.10.0 to 4.4, or as event-hubs or msk-serverless
+    #[arg(long = "as", value_name = "RELEASE")]
+    release: Option<String>,
 
     /// Open a port for HTTP and JSON that changes and shows what the broker does; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
@@ -194,6 +199,7 @@ impl Broker {
             faults: self.fault.clone(),
             fault_seed: self.fault_seed,
             virtual_clock: self.virtual_clock,
+            kafka_version: self.release.clone(),
             ..BrokerConfig::default()
         };
         ClusterConfig { nodes: self.nodes.into(), broker, ..ClusterConfig::default() }
@@ -229,6 +235,9 @@ fn not_started(error: BrokerError) -> Failure {
     match &error {
         BrokerError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
             failure.hint("--port names another port; 0 takes a free one")
+        }
+        BrokerError::Config { setting: "kafka_version", value, reason } => {
+            Failure::usage(format!("--as cannot be {value}: {reason}"))
         }
         BrokerError::Listen { .. } => failure.hint("check --host and --port"),
         _ => failure,
