@@ -8,11 +8,13 @@ use crate::cluster::stored_config::{ALL_BROKERS, Values};
 use crate::config::BrokerConfig;
 use crate::group::GroupSettings;
 use crate::group::consumer::{ConsumerSettings, MigrationPolicy};
+use crate::group::streams::StreamsSettings;
 use crate::share::settings::{OffsetReset, ShareSettings};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const MAX_SIZE: &str = "group.consumer.max.size";
 const SHARE_MAX_SIZE: &str = "group.share.max.size";
+const RACK_TAGS: &str = "streams.rack.aware.assignment.tags";
 const PROTOCOLS: &str = "group.coordinator.rebalance.protocols";
 
 /// Kafka's default of `offset.metadata.max.bytes`.
@@ -34,6 +36,15 @@ const START_SETTINGS: &[Setting] = settings! {
     "group.share.partition.max.record.locks", "2000", Kind::Int(100, 10_000), -, "Most records of a partition that are locked at the same time.";
     "group.share.record.lock.duration.ms", "30000", Kind::Int(1000, 3_600_000), -, "How long a record stays locked.";
     "group.share.session.timeout.ms", "45000", Kind::Int(1, INT_MAX), -, "After that time without a heartbeat a member has left.";
+    "group.streams.acceptable.recovery.lag", "10000", Kind::Long(0), -, "How far behind a copy may be to count as restored.";
+    "group.streams.assignment.interval.ms", "0", Kind::Int(0, INT_MAX), -, "Least time between two assignments of a streams group.";
+    "group.streams.heartbeat.interval.ms", "5000", Kind::Int(1, INT_MAX), -, "How often members of a streams group send a heartbeat.";
+    "group.streams.initial.rebalance.delay.ms", "0", Kind::Int(0, INT_MAX), -, "How long the first assignment waits for more members.";
+    "group.streams.max.size", "2147483647", Kind::Int(1, INT_MAX), -, "Most members of a streams group.";
+    "group.streams.num.standby.replicas", "0", Kind::Int(0, INT_MAX), -, "Standby tasks of each task.";
+    "group.streams.rack.aware.assignment.tags", "", Kind::List, -, "Tags of clients that standby tasks are spread over.";
+    "group.streams.session.timeout.ms", "45000", Kind::Int(1, INT_MAX), -, "After that time without a heartbeat a member has left.";
+    "group.streams.task.offset.interval.ms", "60000", Kind::Int(1, INT_MAX), -, "How often members report how far they restored the state of tasks.";
 };
 
 /// The settings with which the cluster was started, under Kafka's names: name, value, type and what it is about.
@@ -82,6 +93,7 @@ impl State {
             offsets_retention_ms: i64::try_from(self.config.offsets_retention.as_millis()).unwrap_or(i64::MAX),
             consumer: self.consumer_settings(""),
             share: self.share_settings(""),
+            streams_session_timeout_ms: self.group_number("", "streams.session.timeout.ms"),
         }
     }
 
@@ -116,6 +128,27 @@ impl State {
         match self.stored_configs().groups.get(group) {
             Some(set) => settings.with(set),
             None => settings,
+        }
+    }
+
+    /// The settings of a streams group.
+    pub(crate) fn streams_settings(&self, group: &str) -> StreamsSettings {
+        let start = |name: &str| {
+            let built_in = || START_SETTINGS.iter().find(|setting| setting.name == name).map(|setting| setting.default);
+            let set = self.config.group_settings.get(name).map(String::as_str);
+            set.or_else(built_in).unwrap_or_default().to_owned()
+        };
+        let rack_tags = self.stored_configs().groups.get(group).and_then(|own| own.get(RACK_TAGS)).cloned();
+        StreamsSettings {
+            session_timeout_ms: self.group_number(group, "streams.session.timeout.ms"),
+            heartbeat_interval_ms: self.group_number(group, "streams.heartbeat.interval.ms"),
+            max_size: start("group.streams.max.size").parse().unwrap_or(usize::MAX),
+            standby_replicas: self.group_number(group, "streams.num.standby.replicas"),
+            initial_delay_ms: self.group_number(group, "streams.initial.rebalance.delay.ms"),
+            assignment_interval_ms: self.group_number(group, "streams.assignment.interval.ms"),
+            task_offset_interval_ms: start("group.streams.task.offset.interval.ms").parse().unwrap_or(60_000),
+            acceptable_recovery_lag: start("group.streams.acceptable.recovery.lag").parse().unwrap_or(10_000),
+            rack_tags: rack_tags.unwrap_or_else(|| start("group.streams.rack.aware.assignment.tags")),
         }
     }
 

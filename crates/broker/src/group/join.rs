@@ -80,11 +80,15 @@ impl GroupMachine {
         if self.has_consumers(id) {
             return self.join_consumers(join, now_ms, effects);
         }
+        if self.has_streams_members(id) || self.is_share_group(id) {
+            return join.refuse("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
+        }
         if !self.groups.contains_key(id) && !member_id.is_empty() {
             return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
         }
-        // A consumer group without members gives way.
+        // A group of another protocol without members gives way.
         self.delete_consumer_group(id, effects);
+        self.delete_streams_group(id, effects);
         let settings = self.settings.clone();
         let group = self.groups.entry(id.to_owned()).or_insert_with(|| ClassicGroup::new(id.to_owned(), now_ms));
         group.join(join, now_ms, &settings, effects);

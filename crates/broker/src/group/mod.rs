@@ -11,6 +11,7 @@ mod leave;
 pub(crate) mod offset;
 mod record;
 pub(crate) mod share;
+pub(crate) mod streams;
 mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -29,6 +30,7 @@ use crate::group::classic::ClassicGroup;
 use crate::group::consumer::{ConsumerGroup, ConsumerSettings};
 use crate::group::offset::Offsets;
 use crate::group::share::{ShareGroup, StartOffsets, initialize_share_state};
+use crate::group::streams::StreamsGroup;
 use crate::share::settings::ShareSettings;
 use crate::timers::Timers;
 
@@ -64,6 +66,8 @@ pub(crate) struct GroupSettings {
     pub(crate) consumer: ConsumerSettings,
     /// Of share groups without settings of their own.
     pub(crate) share: ShareSettings,
+    /// `group.streams.session.timeout.ms`
+    pub(crate) streams_session_timeout_ms: i32,
 }
 
 /// The groups of one partition of `__consumer_offsets`.
@@ -75,6 +79,8 @@ pub(crate) struct GroupMachine {
     pub(crate) consumers: BTreeMap<String, ConsumerGroup>,
     /// Share groups; no id is here and in another map.
     pub(crate) shares: BTreeMap<String, ShareGroup>,
+    /// Groups of Kafka Streams; no id is in another one.
+    pub(crate) streams: BTreeMap<String, StreamsGroup>,
     pub(crate) offsets: BTreeMap<String, Offsets>,
     /// When to look at a group next, for each group that waits for something.
     due: Timers,
@@ -99,7 +105,10 @@ impl Machine for GroupMachine {
             // Type 0 is the same key, from before 0.9.
             0 | OffsetCommitKey::TYPE => self.replay_offset(record, producer_id),
             GroupMetadataKey::TYPE => self.replay_group(record),
-            kind => self.replay_consumer(kind, record).and_then(|()| self.replay_share(kind, record)),
+            kind => self
+                .replay_consumer(kind, record)
+                .and_then(|()| self.replay_share(kind, record))
+                .and_then(|()| self.replay_streams(kind, record)),
         };
         if let Err(error) = read {
             tracing::debug!(%error, "a record of a group is left out");
@@ -135,6 +144,13 @@ impl Machine for GroupMachine {
             }
             self.arm(&id);
         }
+        let ids: Vec<String> = self.streams.keys().cloned().collect();
+        for id in ids {
+            if let Some(group) = self.streams.get_mut(&id) {
+                group.begin_timers(now_ms, self.settings.streams_session_timeout_ms);
+            }
+            self.arm(&id);
+        }
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -155,6 +171,7 @@ impl Machine for GroupMachine {
             if let Some(group) = self.shares.get_mut(&id) {
                 group.tick(now_ms, effects);
             }
+            self.tick_streams(&id, now_ms, effects);
             self.arm(&id);
         }
         self.expire(now_ms, effects);
@@ -183,6 +200,7 @@ impl GroupMachine {
             groups: BTreeMap::new(),
             consumers: BTreeMap::new(),
             shares: BTreeMap::new(),
+            streams: BTreeMap::new(),
             offsets: BTreeMap::new(),
             due: Timers::default(),
             next_expiry: 0,
@@ -211,17 +229,39 @@ impl GroupMachine {
         let classic = self.groups.get(id).and_then(ClassicGroup::next_deadline);
         let consumer = || self.consumers.get(id).and_then(ConsumerGroup::next_deadline);
         let share = || self.shares.get(id).and_then(ShareGroup::next_deadline);
-        let Some(wanted) = classic.or_else(consumer).or_else(share) else { return };
+        let streams = || self.streams.get(id).and_then(StreamsGroup::next_deadline);
+        let Some(wanted) = classic.or_else(consumer).or_else(share).or_else(streams) else { return };
         if self.due.get(id).is_none_or(|armed| wanted < armed) {
             self.due.set(id, wanted);
         }
+    }
+
+    /// Whether there is a group of this id, of any kind or with offsets alone.
+    pub(crate) fn has_group(&self, id: &str) -> bool {
+        self.groups.contains_key(id)
+            || self.consumers.contains_key(id)
+            || self.streams.contains_key(id)
+            || self.shares.contains_key(id)
+            || self.offsets.contains_key(id)
+    }
+
+    /// Checks whether a member may fetch offsets of a group whose members have epochs.
+    ///
+    /// # Errors
+    /// It is no member, or of another epoch.
+    pub(crate) fn check_fetch(&self, id: &str, member_id: Option<&str>, epoch: i32) -> Result<(), ErrorCode> {
+        if let Some(group) = self.streams.get(id) {
+            return group.check_fetch(member_id, epoch);
+        }
+        self.consumers.get(id).map_or(Ok(()), |group| group.check_fetch(member_id, epoch))
     }
 
     /// Deletes groups without members, and their offsets.
     pub(crate) fn delete(&mut self, id: &str, effects: &mut Effects<GroupMachine>) -> DeletableGroupResult {
         let result =
             |error_code| DeletableGroupResult { group_id: id.to_owned().into(), error_code, ..Default::default() };
-        if self.has_consumers(id) || self.shares.get(id).is_some_and(|group| !group.is_empty()) {
+        let has_sharers = self.shares.get(id).is_some_and(|group| !group.is_empty());
+        if self.has_consumers(id) || has_sharers || self.has_streams_members(id) {
             return result(ErrorCode::NON_EMPTY_GROUP);
         }
         if self.delete_share_group(id, effects) {
@@ -229,7 +269,7 @@ impl GroupMachine {
             return result(ErrorCode::NONE);
         }
         match self.groups.get(id) {
-            None if !self.offsets.contains_key(id) && !self.consumers.contains_key(id) => {
+            None if !self.has_group(id) => {
                 return result(ErrorCode::GROUP_ID_NOT_FOUND);
             }
             Some(group) if !group.is_empty() => return result(ErrorCode::NON_EMPTY_GROUP),
@@ -241,6 +281,7 @@ impl GroupMachine {
             });
         }
         self.delete_consumer_group(id, effects);
+        self.delete_streams_group(id, effects);
         if self.groups.remove(id).is_some() {
             self.due.remove(id);
             effects.record(record::group_tombstone(id));

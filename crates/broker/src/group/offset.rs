@@ -87,6 +87,9 @@ impl GroupMachine {
         if let Some(group) = self.consumers.get(id) {
             return group.check_commit(who);
         }
+        if let Some(group) = self.streams.get(id) {
+            return group.check_commit(who);
+        }
         let Some(group) = self.groups.get_mut(id) else {
             // Without a generation it is a consumer that assigns by itself, or an operator.
             return if who.generation < 0 { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) };
@@ -107,9 +110,12 @@ impl GroupMachine {
         &self,
         id: &str,
         who: Committer<'_>,
-        topic: Uuid,
+        (name, topic): (&str, Uuid),
         partition: i32,
     ) -> Result<(), ErrorCode> {
+        if let Some(group) = self.streams.get(id) {
+            return group.check_partition(who, name, partition);
+        }
         self.consumers.get(id).map_or(Ok(()), |group| group.check_partition(who, topic, partition))
     }
 
@@ -138,9 +144,7 @@ impl GroupMachine {
     /// There is no such group; it has members that are no consumers.
     pub(crate) fn check_delete_offsets(&self, id: &str) -> Result<(), ErrorCode> {
         match self.groups.get(id) {
-            None if !self.offsets.contains_key(id) && !self.consumers.contains_key(id) => {
-                Err(ErrorCode::GROUP_ID_NOT_FOUND)
-            }
+            None if !self.has_group(id) => Err(ErrorCode::GROUP_ID_NOT_FOUND),
             Some(group) if !group.is_empty() && group.protocol_type() != Some(CONSUMER) => {
                 Err(ErrorCode::NON_EMPTY_GROUP)
             }
@@ -150,6 +154,9 @@ impl GroupMachine {
 
     /// Whether a consumer of the group reads the topic. Subscriptions that cannot be read count as those of all topics.
     pub(crate) fn is_subscribed(&self, id: &str, topic: &str) -> bool {
+        if let Some(group) = self.streams.get(id) {
+            return group.is_subscribed(topic);
+        }
         if let Some(group) = self.consumers.get(id) {
             return group.is_subscribed(topic);
         }

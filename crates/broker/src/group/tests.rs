@@ -29,6 +29,7 @@ pub(crate) const SETTINGS: GroupSettings = GroupSettings {
         assignment_interval_ms: 0,
     },
     share: SHARE_SETTINGS,
+    streams_session_timeout_ms: 45_000,
 };
 
 pub(crate) const SHARE_SETTINGS: ShareSettings = ShareSettings {

@@ -1,9 +1,9 @@
-use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode};
+use milena_messages::{ByteString, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode, Uuid};
 
 use super::Context;
 use crate::cluster::random_uuid;
 use crate::cost::Cost;
-use crate::group::consumer::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, JOIN, Refused, check};
+use crate::group::consumer::{CLIENT_CHOOSES_ID, ConsumerHeartbeat, JOIN, Refused, TopicLookup, check};
 use crate::security::acl::{Operation, Resource};
 
 pub(super) fn handle(
@@ -32,7 +32,7 @@ pub(super) fn handle(
         member_id: &member_id,
         client_id: context.client_id.as_deref().unwrap_or_default(),
         client_host: &client_host,
-        topics: &**state,
+        topics: &SeenTopics(context),
         settings: &settings,
     };
     let beat = state.groups.with(state, context.node.id, &request.group_id, |machine, now_ms, effects| {
@@ -55,4 +55,31 @@ fn authorize(context: &Context, request: &ConsumerGroupHeartbeatRequest) -> Resu
 fn respond(refused: Refused) -> ConsumerGroupHeartbeatResponse {
     let Refused { code, message } = refused;
     ConsumerGroupHeartbeatResponse { error_code: code, error_message: Some(message.into()), ..Default::default() }
+}
+
+/// The topics of the cluster. A regular expression finds those that the client may see.
+struct SeenTopics<'a>(&'a Context);
+
+impl TopicLookup for SeenTopics<'_> {
+    fn find(&self, name: &str) -> Option<(Uuid, i32)> {
+        self.0.state.find(name)
+    }
+
+    fn name(&self, id: Uuid) -> Option<String> {
+        self.0.state.name(id)
+    }
+
+    fn names(&self) -> Vec<ByteString> {
+        let mut names = self.0.state.names();
+        names.retain(|name| self.0.may(Operation::Describe, Resource::topic(name)));
+        names
+    }
+
+    fn count(&self) -> usize {
+        self.0.state.count()
+    }
+
+    fn version(&self) -> i64 {
+        self.0.state.version()
+    }
 }

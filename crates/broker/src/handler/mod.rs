@@ -72,6 +72,9 @@ mod share_fetch;
 mod share_group_describe;
 mod share_group_heartbeat;
 mod share_state;
+mod streams_group_describe;
+mod streams_group_heartbeat;
+mod streams_group_topology_description_update;
 mod sync_group;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -256,7 +259,10 @@ apis! {
     WRITE_SHARE_GROUP_STATE 0-1 WriteShareGroupStateRequest => write_share_group_state;
     DELETE_SHARE_GROUP_STATE 0-0 DeleteShareGroupStateRequest => delete_share_group_state;
     READ_SHARE_GROUP_STATE_SUMMARY 0-1 ReadShareGroupStateSummaryRequest => read_share_group_state_summary;
+    STREAMS_GROUP_HEARTBEAT 0-1 StreamsGroupHeartbeatRequest => streams_group_heartbeat;
+    STREAMS_GROUP_DESCRIBE 0-1 StreamsGroupDescribeRequest => streams_group_describe;
     DESCRIBE_SHARE_GROUP_OFFSETS 0-1 DescribeShareGroupOffsetsRequest => describe_share_group_offsets;
     ALTER_SHARE_GROUP_OFFSETS 0-0 AlterShareGroupOffsetsRequest => alter_share_group_offsets;
     DELETE_SHARE_GROUP_OFFSETS 0-0 DeleteShareGroupOffsetsRequest => delete_share_group_offsets;
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE 0-0 StreamsGroupTopologyDescriptionUpdateRequest => streams_group_topology_description_update;
 }

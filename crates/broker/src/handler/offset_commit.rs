@@ -44,7 +44,7 @@ pub(super) fn handle(context: &Context, request: OffsetCommitRequest, _cost: &mu
         for (found, topic) in &wanted {
             let mut commit = |partition: &OffsetCommitRequestPartition| {
                 let index = partition.partition_index;
-                if let Err(code) = machine.check_partition(id, who, found.id, index) {
+                if let Err(code) = machine.check_partition(id, who, (&found.name, found.id), index) {
                     return code;
                 }
                 let offset = offset(partition, request.retention_time_ms, now_ms);

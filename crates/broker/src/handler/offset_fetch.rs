@@ -75,9 +75,7 @@ fn fetch(
         state.groups.with(state, context.node.id, id, |machine, _, _| {
             // Before, members were not named.
             if context.version >= MEMBER_EPOCHS {
-                if let Some(group) = machine.consumers.get(id) {
-                    group.check_fetch(wanted.member_id.as_deref(), wanted.member_epoch)?;
-                }
+                machine.check_fetch(id, wanted.member_id.as_deref(), wanted.member_epoch)?;
             }
             Ok(match &wanted.topics {
                 None => all(context, machine, id, require_stable, cost),

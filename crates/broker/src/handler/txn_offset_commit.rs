@@ -88,7 +88,9 @@ fn commit(
         let mut committed = Vec::with_capacity(topics.len());
         for (found, topic) in topics {
             committed.push(each(topic, &mut |partition| {
-                if let Err(code) = machine.check_partition(group, who, found.id, partition.partition_index) {
+                if let Err(code) =
+                    machine.check_partition(group, who, (&found.name, found.id), partition.partition_index)
+                {
                     return code;
                 }
                 let offset = Offset {

@@ -93,8 +93,15 @@ impl GroupMachine {
         if member_epoch != JOIN {
             let message = match classic {
                 Some(_) => format!("Group {id} is not a consumer group."),
+                None if self.streams.contains_key(id) || self.is_share_group(id) => {
+                    format!("Group {id} is not a consumer group.")
+                }
                 None => format!("Consumer group {id} not found."),
             };
+            return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
+        }
+        if self.streams.contains_key(id) || self.is_share_group(id) {
+            let message = format!("Group {id} is not a consumer group.");
             return Err(refused(ErrorCode::GROUP_ID_NOT_FOUND, message));
         }
         let Some(classic) = classic else { return Ok(ConsumerGroup::new(id)) };

@@ -126,7 +126,7 @@ pub(crate) enum MemberState {
 }
 
 impl MemberState {
-    fn from_number(number: i8) -> Self {
+    pub(crate) fn from_number(number: i8) -> Self {
         match number {
             1 => Self::Stable,
             2 => Self::UnrevokedPartitions,
@@ -334,7 +334,7 @@ impl GroupMachine {
     }
 
     fn no_consumer_group(&self, id: &str) -> Refused {
-        let message = if self.groups.contains_key(id) || self.offsets.contains_key(id) {
+        let message = if self.has_group(id) {
             format!("Group {id} is not a consumer group.")
         } else {
             format!("Group {id} not found.")

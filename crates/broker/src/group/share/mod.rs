@@ -180,7 +180,10 @@ impl GroupMachine {
 
     /// Whether there is a group of this id that is no share group.
     fn is_of_another_protocol(&self, id: &str) -> bool {
-        self.groups.contains_key(id) || self.consumers.contains_key(id) || self.offsets.contains_key(id)
+        self.groups.contains_key(id)
+            || self.consumers.contains_key(id)
+            || self.streams.contains_key(id)
+            || self.offsets.contains_key(id)
     }
 
     /// Whether the id is that of a share group.
