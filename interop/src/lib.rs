@@ -22,6 +22,7 @@
 //! | [`releases()`] | the suite against older releases, and against the embedded broker that acts as each |
 //! | [`control()`] | the example programs in other languages against `milena broker` |
 //! | [`python_clients`] | foreign clients against a broker |
+//! | [`suites()`], [`SuitesConfig`] | test suites of other clients, and Kafka's tools, against `milena broker` |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
 mod cleaner;
@@ -40,6 +41,7 @@ mod probe;
 mod python;
 mod releases;
 mod suite;
+mod suites;
 
 pub use cleaner::cleaner;
 pub use control::control;
@@ -51,3 +53,4 @@ pub use kafka::{KafkaRelease, KafkaServer};
 pub use python::python_clients;
 pub use releases::releases;
 pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, line, suite};
+pub use suites::{SuitesConfig, suites};

@@ -30,12 +30,18 @@ pub(crate) fn python_client(script: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The interpreter of a virtual environment that has the packages; made at the first call and kept.
+/// The interpreter of the virtual environment that has the clients.
 pub(crate) fn interpreter() -> Result<PathBuf> {
-    let folder = place::cache().join("python");
+    environment("python", PACKAGES)
+}
+
+/// The interpreter of a virtual environment that has these packages, a line each; made at the first call and kept in the
+/// cache under `name`.
+pub(crate) fn environment(name: &str, packages: &str) -> Result<PathBuf> {
+    let folder = place::cache().join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let mark = folder.join("packages.txt");
-    if python.exists() && fs::read_to_string(&mark).is_ok_and(|text| text == PACKAGES) {
+    if python.exists() && fs::read_to_string(&mark).is_ok_and(|text| text == packages) {
         return Ok(python);
     }
     if folder.exists() {
@@ -53,7 +59,7 @@ pub(crate) fn interpreter() -> Result<PathBuf> {
     })?;
     let output = Command::new(&python)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"])
-        .args(PACKAGES.lines())
+        .args(packages.lines())
         .output()
         .on(&python)?;
     if !output.status.success() {
@@ -61,6 +67,6 @@ pub(crate) fn interpreter() -> Result<PathBuf> {
         let (what, status) = ("installing the Python clients", output.status.to_string());
         return Err(Error::Failed { what, status, output: tail(&text, 20) });
     }
-    fs::write(&mark, PACKAGES).on(&mark)?;
+    fs::write(&mark, packages).on(&mark)?;
     Ok(python)
 }
