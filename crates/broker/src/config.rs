@@ -53,6 +53,9 @@ pub struct BrokerConfig {
     /// Whether leaders send consumers to a replica in their rack (KIP-392), as Kafka does with `replica.selector.class` set
     /// to `RackAwareReplicaSelector`. Default: false.
     pub rack_aware_fetch: bool,
+    /// Whether ApiVersions lists the APIs for metrics of clients (KIP-714), as Kafka does when it has a receiver for them.
+    /// Clients push metrics then, which [`Broker::requests`](crate::Broker::requests) shows. Default: false.
+    pub client_telemetry: bool,
     /// Most partitions of all topics together. Default: 100,000.
     pub max_partitions: usize,
     /// Most connections of a listener at the same time. One more takes the place of a connection that never sent a request or
@@ -214,6 +217,7 @@ impl Default for BrokerConfig {
             fetch_max_bytes: 55 << 20,
             max_fetch_sessions: 1000,
             rack_aware_fetch: false,
+            client_telemetry: false,
             max_partitions: 100_000,
             max_connections: 1024,
             idle_timeout: Duration::from_secs(600),

@@ -138,6 +138,7 @@ mod state;
 mod storage;
 #[cfg(test)]
 mod tables;
+mod telemetry;
 mod timers;
 mod transaction;
 

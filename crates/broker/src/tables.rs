@@ -17,11 +17,21 @@ fn notes(text: &str) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// The table of the APIs that are served, with these notes.
+/// What Kafka 4.4 lists in ApiVersions: name, least and greatest version. Recorded from a broker with default settings.
+const RECORDED: &str = include_str!("kafka-4.4-api-versions.tsv");
+
+fn recorded() -> impl Iterator<Item = (&'static str, i16, i16)> {
+    RECORDED.lines().map(|line| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        (cells[0], cells[1].parse().unwrap(), cells[2].parse().unwrap())
+    })
+}
+
+/// The table of the APIs that Kafka has, with these notes.
 fn table(notes: &BTreeMap<&str, &str>) -> String {
-    let mut rows: Vec<(String, String)> =
-        SERVED.iter().map(|(api, served)| (api.to_string(), served.to_string())).collect();
-    rows.sort();
+    let served = SERVED.iter().map(|(api, served)| (api.to_string(), served.to_string()));
+    let all = recorded().map(|(name, ..)| (name.to_owned(), "not served".to_owned()));
+    let rows: BTreeMap<String, String> = all.chain(served).collect();
     let mut text = "| API | versions | notes |\n|---|---|---|\n".to_owned();
     for (name, versions) in rows {
         let note = notes.get(&*name).copied().unwrap_or_default();
@@ -29,6 +39,24 @@ fn table(notes: &BTreeMap<&str, &str>) -> String {
         text.push_str(&format!("| {name} | {versions} | {note}{space}|\n"));
     }
     text
+}
+
+/// Kafka serves telemetry as well, and lists it when it has a receiver of metrics.
+const UNLISTED: [&str; 2] = ["GetTelemetrySubscriptions", "PushTelemetry"];
+
+#[test]
+fn versions_are_those_of_kafka_4_4_and_older_ones() {
+    let kafka: BTreeMap<&str, (i16, i16)> = recorded().map(|(name, min, max)| (name, (min, max))).collect();
+    assert_eq!(kafka.len() + UNLISTED.len(), 79, "the APIs of Kafka's broker listener");
+    for (api, served) in SERVED {
+        let name = api.to_string();
+        match kafka.get(&*name) {
+            Some((min, max)) => {
+                assert!(served.min() <= *min && served.max() == *max, "{name}: {served}, Kafka has {min}-{max}");
+            }
+            None => assert!(UNLISTED.contains(&&*name), "{name} is not an API of Kafka's brokers"),
+        }
+    }
 }
 
 /// After a change of what is served: `MILENA_UPDATE_TABLES=1 cargo test -p milena-broker tables` writes the tables again and

@@ -6,6 +6,7 @@ mod fetch;
 mod fetch_sessions;
 mod migration;
 mod offsets;
+mod operations;
 mod produce;
 mod topics;
 mod versions;
@@ -78,6 +79,10 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     fetch_sessions::a_session_gives_what_changed,
     fetch_sessions::a_request_that_does_not_fit_its_session_is_refused,
     fetch_sessions::a_topic_that_is_made_again_is_another_one_for_a_session,
+    operations::features_change_all_or_none,
+    operations::nodes_that_are_not_there_cannot_be_unregistered,
+    operations::markers_of_older_producers_and_coordinators_are_refused,
+    operations::metrics_of_clients_follow_their_subscription,
     offsets::offsets_are_found_by_end_and_by_time,
     offsets::offsets_of_several_partitions_come_in_the_order_asked,
     consumer_groups::a_regular_expression_reads_the_topics_that_match_now_and_later,

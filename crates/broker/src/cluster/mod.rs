@@ -1,6 +1,7 @@
 //! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
 
 mod changes;
+pub(crate) mod features;
 pub(crate) mod group_config;
 pub(crate) mod node;
 pub(crate) mod quotas;
@@ -22,6 +23,7 @@ use milena_messages::{ByteString, ErrorCode, Uuid};
 use milena_transport::ServerTls;
 
 use crate::clock::Clock;
+use crate::cluster::features::Features;
 use crate::cluster::node::Node;
 use crate::cluster::quotas::Quotas;
 use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
@@ -85,6 +87,7 @@ pub(crate) struct State {
     topics: RwLock<Topics>,
     stored_configs: Mutex<StoredConfigs>,
     quotas: Mutex<Quotas>,
+    features: Mutex<Features>,
     pub(crate) groups: Arc<Coordinator<GroupMachine>>,
     pub(crate) transactions: Arc<Coordinator<TransactionMachine>>,
     pub(crate) upkeep: Upkeep,
@@ -120,6 +123,7 @@ impl State {
             topics: RwLock::default(),
             stored_configs: Mutex::default(),
             quotas: Mutex::default(),
+            features: Mutex::default(),
             groups: Arc::new(Coordinator::new("__consumer_offsets")),
             transactions: Arc::new(Coordinator::new("__transaction_state")),
             upkeep,
@@ -200,6 +204,15 @@ impl State {
         self.each_partition(|partition| _ = partition.elect(change));
     }
 
+    /// The cluster forgets a node, which counts as down until it starts again. False when it did not know the node.
+    pub(crate) fn unregister(&self, id: i32) -> bool {
+        let known = self.node(id).is_some_and(|node| node.unregister());
+        if known {
+            self.node_down(id);
+        }
+        known
+    }
+
     fn elect_controller(&self) {
         if !self.is_up(self.controller()) {
             let first = self.alive().first().map_or(NO_LEADER, |node| node.id);
@@ -258,6 +271,11 @@ impl State {
     /// The quotas of users, clients and addresses.
     pub(crate) fn quotas(&self) -> MutexGuard<'_, Quotas> {
         self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The features of the cluster.
+    pub(crate) fn features(&self) -> MutexGuard<'_, Features> {
+        self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The settings of all brokers that topics fall back on.

@@ -6,6 +6,7 @@ use milena_messages::ByteString;
 use tokio::sync::watch;
 
 use crate::fetch_session::FetchSessions;
+use crate::telemetry::Telemetry;
 
 /// Where clients connect to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +33,12 @@ pub(crate) struct Node {
     /// The ports that the node listens on, to listen there again.
     ports: OnceLock<Vec<u16>>,
     alive: AtomicBool,
+    /// Whether the cluster knows the node; one that starts makes itself known.
+    registered: AtomicBool,
     /// Whether the network carries bytes to and from the node.
     connected: watch::Sender<bool>,
     pub(crate) fetch_sessions: FetchSessions,
+    pub(crate) telemetry: Telemetry,
 }
 
 impl Node {
@@ -46,8 +50,10 @@ impl Node {
             endpoints: endpoints.into_iter().map(Arc::new).collect(),
             ports: OnceLock::new(),
             alive: AtomicBool::new(true),
+            registered: AtomicBool::new(true),
             connected: watch::Sender::new(true),
             fetch_sessions: FetchSessions::new(fetch_sessions),
+            telemetry: Telemetry::default(),
         }
     }
 
@@ -72,6 +78,7 @@ impl Node {
     }
 
     pub(super) fn set_alive(&self, alive: bool) {
+        self.registered.fetch_or(alive, Ordering::AcqRel);
         self.alive.store(alive, Ordering::Release);
     }
 
@@ -90,5 +97,10 @@ impl Node {
             // The node, and so the sender, is there as long as this call.
             let _ = self.connected.subscribe().wait_for(|connected| *connected).await;
         }
+    }
+
+    /// The cluster forgets the node. False when it did so before.
+    pub(super) fn unregister(&self) -> bool {
+        self.registered.swap(false, Ordering::AcqRel)
     }
 }

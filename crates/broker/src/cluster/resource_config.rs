@@ -1,6 +1,7 @@
 //! The settings of groups and of subscriptions to client metrics, which are stored and described.
 
 use crate::cluster::setting::{Kind, Setting, settings};
+use crate::telemetry::pattern;
 
 const INT_MAX: i64 = i32::MAX as i64;
 
@@ -46,14 +47,13 @@ const CLIENT_PROPERTIES: &[&str] = &[
     "client_source_port",
 ];
 
-/// Checks whether a value of `match` names properties of clients.
+/// Checks whether a value of `match` names properties of clients, each with a regular expression.
 ///
 /// # Errors
 /// The pair that does not.
 pub(crate) fn check_match(value: &str) -> Result<(), &str> {
-    let known =
-        |pair: &str| pair.split_once('=').is_some_and(|(property, _)| CLIENT_PROPERTIES.contains(&property.trim()));
-    crate::cluster::setting::parts(value).find(|pair| !known(pair)).map_or(Ok(()), Err)
+    let valid = |pair: &&str| pattern(pair).is_some_and(|(property, _)| CLIENT_PROPERTIES.contains(&property));
+    crate::cluster::setting::parts(value).find(|pair| !valid(pair)).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -75,6 +75,8 @@ mod tests {
     fn only_properties_of_clients_are_matched() {
         assert_eq!(check_match("client_id=a.*,client_source_port=1"), Ok(()));
         assert_eq!(check_match("foo=bar"), Err("foo=bar"));
-        assert_eq!(check_match("client_id"), Err("client_id"));
+        for illegal in ["client_id", "client_id=", "client_id=a=b", "client_id=("] {
+            assert_eq!(check_match(illegal), Err(illegal));
+        }
     }
 }

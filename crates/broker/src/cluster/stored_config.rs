@@ -16,6 +16,8 @@ pub(crate) struct StoredConfigs {
     pub(crate) brokers: BTreeMap<String, Values>,
     pub(crate) groups: BTreeMap<String, Values>,
     pub(crate) client_metrics: BTreeMap<String, Values>,
+    /// Grows with each change of them.
+    pub(crate) client_metrics_version: u64,
     /// The level of the root logger of each node that is not at INFO.
     pub(crate) levels: BTreeMap<i32, String>,
 }
@@ -28,6 +30,7 @@ impl Default for StoredConfigs {
             brokers: BTreeMap::from([(ALL_BROKERS.to_owned(), cluster)]),
             groups: BTreeMap::new(),
             client_metrics: BTreeMap::new(),
+            client_metrics_version: 0,
             levels: BTreeMap::new(),
         }
     }

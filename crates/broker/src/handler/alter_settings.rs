@@ -254,7 +254,11 @@ fn alter_metrics(context: &Context, resource: &Resource, validate_only: bool) ->
             return Err(invalid_config(format!("Illegal client matching pattern: {pair}")));
         }
     }
-    if validate_only { Ok(()) } else { put(&mut stored.client_metrics, &resource.name, after) }
+    if validate_only {
+        return Ok(());
+    }
+    stored.client_metrics_version += 1;
+    put(&mut stored.client_metrics, &resource.name, after)
 }
 
 fn alter_group(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {

@@ -1,22 +1,30 @@
+use std::sync::PoisonError;
+
 use milena_messages::api_versions::response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
-use milena_messages::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode};
+use milena_messages::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ByteString, ErrorCode};
 
 use super::Context;
+use crate::cluster::features::Features;
 use crate::cost::Cost;
+use crate::telemetry::Software;
 
-/// The feature that lets clients give each transaction an epoch of its own (KIP-890).
-const TRANSACTION_VERSION: &str = "transaction.version";
-/// The feature that lets clients use the consumer protocol of groups (KIP-848).
-const GROUP_VERSION: &str = "group.version";
-/// The feature that lets clients use share groups (KIP-932).
-const SHARE_VERSION: &str = "share.version";
-/// Features with the level that is in use, which is also the highest; by name.
-const FEATURES: [(&str, i16); 3] = [(GROUP_VERSION, 1), (SHARE_VERSION, 1), (TRANSACTION_VERSION, 2)];
+/// From here on clients name their software (KIP-511).
+const NAMES: i16 = 3;
+/// Kafka lists these when it has a receiver of metrics, and serves them in any case.
+const TELEMETRY: [ApiKey; 2] = [ApiKey::GET_TELEMETRY_SUBSCRIPTIONS, ApiKey::PUSH_TELEMETRY];
+/// From here on clients learn of features whose least level is 0 (KIP-1022).
+const LEVEL_ZERO: i16 = 4;
 
 pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut Cost) -> ApiVersionsResponse {
     let error_code = check(context, &request);
     if !error_code.is_none() {
         return ApiVersionsResponse { error_code, ..Default::default() };
+    }
+    if context.version >= NAMES {
+        let copy = |text: &ByteString| ByteString::from(text.to_string());
+        let software =
+            Software { name: copy(&request.client_software_name), version: copy(&request.client_software_version) };
+        *context.client.software.lock().unwrap_or_else(PoisonError::into_inner) = software;
     }
     let entry = |&(api_key, versions): &(_, milena_messages::VersionRange)| ApiVersion {
         api_key,
@@ -24,28 +32,32 @@ pub(super) fn handle(context: &Context, request: ApiVersionsRequest, _cost: &mut
         max_version: versions.max(),
         ..Default::default()
     };
-    let supported = |&(name, level): &(&'static str, i16)| SupportedFeatureKey {
+    let supported = |(name, least, greatest): (&'static str, i16, i16)| SupportedFeatureKey {
         name: name.into(),
-        max_version: level,
+        min_version: least,
+        max_version: greatest,
         ..Default::default()
     };
-    let finalized = |&(name, level): &(&'static str, i16)| FinalizedFeatureKey {
+    let finalized = |(name, level): (&'static str, i16)| FinalizedFeatureKey {
         name: name.into(),
         max_version_level: level,
         min_version_level: level,
         ..Default::default()
     };
     let release = &context.state.release;
-    let api_keys = release.listed().iter().map(entry).collect();
+    let is_listed = |(api, _): &&(ApiKey, _)| context.state.config.client_telemetry || !TELEMETRY.contains(api);
+    let api_keys = release.listed().iter().filter(is_listed).map(entry).collect();
     if !release.has("4.0") {
         // Features came with 2.7, and those that matter to clients with 4.0.
         return ApiVersionsResponse { api_keys, finalized_features_epoch: 0, ..Default::default() };
     }
+    let shows = |(_, least, _): &(&str, i16, i16)| *least > 0 || context.version >= LEVEL_ZERO;
+    let features = context.state.features();
     ApiVersionsResponse {
         api_keys,
-        supported_features: FEATURES.iter().map(supported).collect(),
-        finalized_features_epoch: 1,
-        finalized_features: FEATURES.iter().map(finalized).collect(),
+        supported_features: Features::supported().filter(shows).map(supported).collect(),
+        finalized_features_epoch: features.epoch(),
+        finalized_features: features.finalized().map(finalized).collect(),
         ..Default::default()
     }
 }
@@ -71,7 +83,7 @@ fn check(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
 /// Whether the client says how it is called, as it has to from version 3 on.
 pub(crate) fn has_valid_software_name(request: &ApiVersionsRequest, version: i16) -> bool {
     let names = [&request.client_software_name, &request.client_software_version];
-    version < 3 || names.into_iter().all(|name| is_software_name(name))
+    version < NAMES || names.into_iter().all(|name| is_software_name(name))
 }
 
 /// Letters, digits, dashes and dots, the last two not at the ends (KIP-511).

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use milena_connection::IncomingRequest;
 use milena_messages::ByteString;
@@ -9,6 +9,7 @@ use crate::cluster::State;
 use crate::cluster::node::{Endpoint, Node};
 use crate::security::principal::Principal;
 use crate::security::protocol::SecurityProtocol;
+use crate::telemetry::Software;
 
 /// The client at the other end of a connection.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Client {
     pub(crate) listener: usize,
     /// Whether it logged in with a delegation token.
     pub(crate) by_token: bool,
+    /// What the client last said of its software. It lasts as long as the connection.
+    pub(crate) software: Arc<Mutex<Software>>,
 }
 
 impl Client {
@@ -29,7 +32,13 @@ impl Client {
     pub(crate) fn anonymous(peer: SocketAddr, listener: usize) -> Self {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        Self { peer, connection, principal: Principal::anonymous(), listener, by_token: false }
+        let (principal, software) = (Principal::anonymous(), Arc::default());
+        Self { peer, connection, principal, listener, by_token: false, software }
+    }
+
+    /// How the client calls its software.
+    pub(crate) fn software(&self) -> Software {
+        self.software.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The host as groups describe it: the address with a slash in front, as Java writes addresses without a name.

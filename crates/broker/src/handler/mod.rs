@@ -2,6 +2,7 @@
 
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
+mod add_raft_voter;
 mod alter_client_quotas;
 mod alter_configs;
 mod alter_partition_reassignments;
@@ -43,6 +44,7 @@ mod end_txn;
 mod expire_delegation_token;
 mod fetch;
 mod find_coordinator;
+mod get_telemetry_subscriptions;
 mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
@@ -61,8 +63,10 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod push_telemetry;
 mod read_share_group_state;
 mod read_share_group_state_summary;
+mod remove_raft_voter;
 mod renew_delegation_token;
 mod sasl_authenticate;
 mod sasl_handshake;
@@ -79,7 +83,11 @@ mod sync_group;
 #[cfg(test)]
 pub(crate) mod tests;
 mod txn_offset_commit;
+mod unregister_broker;
+mod unregister_controller;
+mod update_features;
 mod write_share_group_state;
+mod write_txn_markers;
 
 use std::pin::Pin;
 
@@ -217,7 +225,8 @@ apis! {
     ADD_PARTITIONS_TO_TXN 0-5 AddPartitionsToTxnRequest => add_partitions_to_txn;
     ADD_OFFSETS_TO_TXN 0-4 AddOffsetsToTxnRequest => add_offsets_to_txn;
     END_TXN 0-5 EndTxnRequest => end_txn;
-    TXN_OFFSET_COMMIT 0-5 TxnOffsetCommitRequest => txn_offset_commit;
+    WRITE_TXN_MARKERS 0-2 WriteTxnMarkersRequest => write_txn_markers;
+    TXN_OFFSET_COMMIT 0-6 TxnOffsetCommitRequest => txn_offset_commit;
     DESCRIBE_ACLS 0-3 DescribeAclsRequest => describe_acls;
     CREATE_ACLS 0-3 CreateAclsRequest => create_acls;
     DELETE_ACLS 0-3 DeleteAclsRequest => delete_acls;
@@ -242,18 +251,24 @@ apis! {
     DESCRIBE_USER_SCRAM_CREDENTIALS 0-0 DescribeUserScramCredentialsRequest => describe_user_scram_credentials;
     ALTER_USER_SCRAM_CREDENTIALS 0-0 AlterUserScramCredentialsRequest => alter_user_scram_credentials;
     DESCRIBE_QUORUM 0-2 DescribeQuorumRequest => describe_quorum;
+    UPDATE_FEATURES 0-2 UpdateFeaturesRequest => update_features;
     DESCRIBE_CLUSTER 0-2 DescribeClusterRequest => describe_cluster;
     DESCRIBE_PRODUCERS 0-0 DescribeProducersRequest => describe_producers;
+    UNREGISTER_BROKER 0-0 UnregisterBrokerRequest => unregister_broker;
     DESCRIBE_TRANSACTIONS 0-0 DescribeTransactionsRequest => describe_transactions;
     LIST_TRANSACTIONS 0-2 ListTransactionsRequest => list_transactions;
     CONSUMER_GROUP_HEARTBEAT 0-1 ConsumerGroupHeartbeatRequest => consumer_group_heartbeat;
     CONSUMER_GROUP_DESCRIBE 0-1 ConsumerGroupDescribeRequest => consumer_group_describe;
+    GET_TELEMETRY_SUBSCRIPTIONS 0-0 GetTelemetrySubscriptionsRequest => get_telemetry_subscriptions;
+    PUSH_TELEMETRY 0-0 PushTelemetryRequest => push_telemetry;
     LIST_CONFIG_RESOURCES 0-1 ListConfigResourcesRequest => list_config_resources;
     DESCRIBE_TOPIC_PARTITIONS 0-0 DescribeTopicPartitionsRequest => describe_topic_partitions;
     SHARE_GROUP_HEARTBEAT 1-1 ShareGroupHeartbeatRequest => share_group_heartbeat;
     SHARE_GROUP_DESCRIBE 1-1 ShareGroupDescribeRequest => share_group_describe;
     SHARE_FETCH 1-2 ShareFetchRequest => share_fetch;
     SHARE_ACKNOWLEDGE 1-2 ShareAcknowledgeRequest => share_acknowledge;
+    ADD_RAFT_VOTER 0-1 AddRaftVoterRequest => add_raft_voter;
+    REMOVE_RAFT_VOTER 0-0 RemoveRaftVoterRequest => remove_raft_voter;
     INITIALIZE_SHARE_GROUP_STATE 0-0 InitializeShareGroupStateRequest => initialize_share_group_state;
     READ_SHARE_GROUP_STATE 0-0 ReadShareGroupStateRequest => read_share_group_state;
     WRITE_SHARE_GROUP_STATE 0-1 WriteShareGroupStateRequest => write_share_group_state;
@@ -265,4 +280,5 @@ apis! {
     ALTER_SHARE_GROUP_OFFSETS 0-0 AlterShareGroupOffsetsRequest => alter_share_group_offsets;
     DELETE_SHARE_GROUP_OFFSETS 0-0 DeleteShareGroupOffsetsRequest => delete_share_group_offsets;
     STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE 0-0 StreamsGroupTopologyDescriptionUpdateRequest => streams_group_topology_description_update;
+    UNREGISTER_CONTROLLER 0-0 UnregisterControllerRequest => unregister_controller;
 }

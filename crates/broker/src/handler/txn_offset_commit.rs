@@ -12,6 +12,8 @@ use crate::group::offset::{Committer, Offset};
 use crate::security::acl::{Operation, Resource};
 use crate::transaction::{self, Producer};
 
+/// From here on topics go by id.
+const TOPIC_IDS: i16 = 6;
 /// From here on the group joins the transaction with the first commit (KIP-890).
 const IMPLICIT: i16 = 5;
 
@@ -32,6 +34,10 @@ pub(super) fn handle(context: &Context, request: TxnOffsetCommitRequest, _cost: 
     TxnOffsetCommitResponse { topics: refused.with(committed), ..Default::default() }
 }
 
+fn wanted(topic: &TxnOffsetCommitRequestTopic, version: i16) -> TopicRef<'_> {
+    if version >= TOPIC_IDS { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) }
+}
+
 /// The topics and partitions that are there, and what the others get.
 fn split(
     context: &Context,
@@ -39,7 +45,7 @@ fn split(
 ) -> (Vec<(Arc<Topic>, TxnOffsetCommitRequestTopic)>, Merged<TxnOffsetCommitResponseTopic>) {
     let (mut known, mut refused) = (Vec::new(), Merged::new());
     for topic in topics {
-        let found = match context.topic(Operation::Read, TopicRef::Name(&topic.name)) {
+        let found = match context.topic(Operation::Read, wanted(topic, context.version)) {
             Ok(found) => found,
             Err(code) => {
                 refused.add(each(topic, &mut |_| code));
@@ -101,7 +107,7 @@ fn commit(
                     commit_timestamp: now_ms,
                     expire_timestamp: None,
                 };
-                machine.commit(group, &topic.name, partition.partition_index, &offset, effects)
+                machine.commit(group, &found.name, partition.partition_index, &offset, effects)
             }));
         }
         effects.check_size()?;
@@ -111,7 +117,7 @@ fn commit(
 
 impl Responded for TxnOffsetCommitResponseTopic {
     fn topic(&self) -> (ByteString, Uuid) {
-        (self.name.clone(), Uuid::ZERO)
+        (self.name.clone(), self.topic_id)
     }
 
     fn append(&mut self, mut other: Self) {
@@ -130,6 +136,7 @@ fn each(
     };
     TxnOffsetCommitResponseTopic {
         name: topic.name.clone(),
+        topic_id: topic.topic_id,
         partitions: topic.partitions.iter().map(partition).collect(),
         ..Default::default()
     }

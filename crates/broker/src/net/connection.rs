@@ -202,7 +202,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let principal = Principal::user(&identity.name);
         tracing::debug!(peer = %self.client.peer, %principal, "logged in");
         let Client { peer, connection, listener, .. } = *self.client;
-        self.client = Arc::new(Client { peer, connection, principal, listener, by_token: identity.by_token });
+        let (software, by_token) = (self.client.software.clone(), identity.by_token);
+        self.client = Arc::new(Client { peer, connection, principal, listener, by_token, software });
         self.spoke.store(true, Ordering::Relaxed);
         self.limit_frames();
     }

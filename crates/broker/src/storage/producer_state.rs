@@ -120,6 +120,28 @@ impl Producers {
         producer.last_timestamp = timestamp;
     }
 
+    /// Looks at a marker before it is written.
+    ///
+    /// # Errors
+    /// A later producer or coordinator was here before.
+    pub(crate) fn check_marker(
+        &self,
+        (producer_id, epoch): (i64, i16),
+        coordinator_epoch: i32,
+    ) -> Result<(), ErrorCode> {
+        if producer_id < 0 || epoch < 0 {
+            // What Kafka fails on.
+            return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+        }
+        match self.0.get(&producer_id) {
+            Some(known) if epoch < known.epoch => Err(ErrorCode::INVALID_PRODUCER_EPOCH),
+            Some(known) if coordinator_epoch < known.coordinator_epoch => {
+                Err(ErrorCode::TRANSACTION_COORDINATOR_FENCED)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A marker of this epoch ended the producer's transaction. A greater epoch than before fences the former ones.
     pub(crate) fn ended(&mut self, producer_id: i64, epoch: i16, coordinator_epoch: i32, timestamp: i64) {
         let producer = self.0.entry(producer_id).or_insert_with(|| Producer::new(epoch));
