@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use milena_client::{Client, CoordinatorKind, NewTopic, Target as To};
-use milena_messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode};
+use milena_messages::incremental_alter_configs::request::{AlterConfigsResource, AlterableConfig};
+use milena_messages::{
+    ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ErrorCode, IncrementalAlterConfigsRequest,
+};
 
 use super::common::same;
 use super::{Failure, Outcome, Target};
 
+/// The type of resource of groups.
+const GROUP_RESOURCE: i8 = 32;
 /// How often something is looked at that comes by itself.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
@@ -91,6 +96,33 @@ pub(super) async fn an_invalid_regular_expression_is_refused_in_the_words_of_re2
         let message = format!("SubscribedTopicRegex `{regex}` is not a valid regular expression: {why}.");
         let found = (response.error_code, response.error_message.as_deref());
         same(regex, found, (ErrorCode::INVALID_REGULAR_EXPRESSION, Some(&*message)))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_group_has_settings_of_its_own(target: Target) -> Outcome {
+    let client = target.client().await?;
+    let group = target.prefix.as_str();
+    let request = ConsumerGroupHeartbeatRequest {
+        subscribed_topic_names: Some(vec![group.to_owned().into()]),
+        ..joining(group, "m")
+    };
+    same("the interval at first", beat(&client, &request).await?.heartbeat_interval_ms, 5000)?;
+    let config = AlterableConfig {
+        name: "consumer.heartbeat.interval.ms".into(),
+        value: Some("6000".into()),
+        ..Default::default()
+    };
+    let resource = AlterConfigsResource {
+        resource_type: GROUP_RESOURCE,
+        resource_name: group.to_owned().into(),
+        configs: vec![config],
+        ..Default::default()
+    };
+    let alter = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+    client.send_at(To::Any, &alter, 1).await?.responses[0].error_code.ok()?;
+    while beat(&client, &request).await?.heartbeat_interval_ms != 6000 {
+        tokio::time::sleep(AGAIN_AFTER).await;
     }
     Ok(())
 }

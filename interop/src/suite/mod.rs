@@ -8,6 +8,7 @@ mod migration;
 mod offsets;
 mod operations;
 mod produce;
+mod streams;
 mod topics;
 mod versions;
 
@@ -87,9 +88,12 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     offsets::offsets_of_several_partitions_come_in_the_order_asked,
     consumer_groups::a_regular_expression_reads_the_topics_that_match_now_and_later,
     consumer_groups::an_invalid_regular_expression_is_refused_in_the_words_of_re2,
+    consumer_groups::a_group_has_settings_of_its_own,
     migration::a_live_classic_group_becomes_a_consumer_group_and_back,
     migration::a_classic_member_joins_and_leaves_a_consumer_group,
     migration::a_group_of_another_protocol_type_does_not_become_a_consumer_group,
+    streams::members_of_a_streams_group_share_tasks_and_get_their_internal_topics,
+    streams::a_streams_heartbeat_that_is_wrong_is_refused_with_the_reason,
 ];
 
 /// How many scenarios held.
