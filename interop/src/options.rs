@@ -1,5 +1,7 @@
 //! The command line of `cargo xtask interop`.
 
+use std::path::PathBuf;
+
 use milena_interop::{DifferentialConfig, SuitesConfig};
 
 use crate::parts::PARTS;
@@ -15,6 +17,8 @@ pub(crate) struct Options {
     pub(crate) filter: String,
     pub(crate) differential: DifferentialConfig,
     pub(crate) suites: SuitesConfig,
+    /// Requests to send to both brokers, and nothing else.
+    pub(crate) steps: Option<PathBuf>,
 }
 
 /// The help.
@@ -23,7 +27,7 @@ pub(crate) fn usage() -> String {
     format!(
         "\
 usage: cargo xtask interop [--only PART] [--bootstrap HOST:PORT] [--skip-missing] [--sequences N] [--seed S]
-                           [--aiokafka FOLDER] [--records N] [--table] [FILTER]
+                           [--steps FILE] [--aiokafka FOLDER] [--records N] [--table] [FILTER]
 
 Compares milena with what others built: Apache Kafka, which Maven fetches, and foreign clients.
 
@@ -36,6 +40,8 @@ Options:
   --skip-missing         skip, with a note, what needs a program that is not installed
   --sequences N          differential, cleaner: how many random sequences; 25 unless given
   --seed S               the seed of the first sequence, each further one has the next; 1 unless given
+  --steps FILE           send the requests in FILE, lines as a failed random sequence lists them, and show both responses, and
+                         nothing else; with --bootstrap to the Kafka there, or to a new one
   --aiokafka FOLDER      suites: a checkout of aiokafka 0.14.0, whose tests are in no package
   --records N            suites: how many records franz-go's tests send through each chain of groups
   --table                suites: write the results into interop/README.md
@@ -59,6 +65,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
             "--bootstrap" => options.bootstrap = Some(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone()),
             "--sequences" => options.differential.sequences = number(args.next(), arg)?,
             "--seed" => options.differential.seed = number(args.next(), arg)?,
+            "--steps" => options.steps = Some(args.next().ok_or("--steps takes a file")?.into()),
             "--aiokafka" => options.suites.aiokafka = Some(args.next().ok_or("--aiokafka takes a folder")?.into()),
             "--records" => options.suites.franz_go_records = Some(number(args.next(), arg)?),
             "--table" => options.suites.write_table = true,
@@ -97,7 +104,10 @@ mod tests {
             parsed(&["--only", "suites", "--records", "9", "--aiokafka", "a/b", "--table", "go"]).unwrap().suites;
         assert_eq!((suites.franz_go_records, suites.write_table, suites.filter.as_str()), (Some(9), true, "go"));
         assert_eq!(suites.aiokafka, Some("a/b".into()));
-        for refused in [&["--seed", "x"][..], &["--only"], &["--only", "zookeeper"], &["--bootstrap"], &["--fast"]] {
+        assert_eq!(parsed(&["--steps", "f"]).unwrap().steps, Some("f".into()));
+        for refused in
+            [&["--steps"][..], &["--seed", "x"], &["--only"], &["--only", "zookeeper"], &["--bootstrap"], &["--fast"]]
+        {
             assert!(parsed(refused).is_err(), "{refused:?}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
     DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, cleaner, control, differential, failures,
-    foreign_writers, line, python_clients, releases, suite, suites,
+    foreign_writers, line, python_clients, releases, replay, suite, suites,
 };
 
 use crate::options::Options;
@@ -99,6 +99,9 @@ pub(crate) const PARTS: &[Part] = &[
 
 /// Runs what the options ask for.
 pub(crate) async fn run(options: &Options) -> Result<Report> {
+    if let Some(steps) = &options.steps {
+        return replay(steps, options.bootstrap.as_deref(), &mut stdout()).await;
+    }
     if let Some(bootstrap) = &options.bootstrap {
         return Ok(suite("running", bootstrap, &options.filter, &mut stdout()).await);
     }

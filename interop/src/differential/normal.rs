@@ -7,18 +7,46 @@ const IDS: [&str; 5] = ["memberId", "leader", "topicId", "producerId", "clusterI
 /// Fields that may differ: times of the broker, and texts for people.
 const TIMES: [&str; 5] =
     ["logAppendTimeMs", "transactionStartTimeMs", "lastTimestamp", "txnStartTimeMs", "appendTimestamp"];
-/// Texts for people, and where the broker listens.
-const DROPPED: [&str; 7] =
-    ["errorMessage", "throttleTimeMs", "host", "port", "message", "nodeEndpoints", "batchIndexErrorMessage"];
-/// Lists that Kafka returns in no particular order, of some or all APIs.
-const UNORDERED: [(&str, &str); 4] =
-    [("", "members"), ("ListGroups", "groups"), ("ListTransactions", "transactionStates"), ("Metadata", "topics")];
+/// Where the broker listens, where its files are, and how full its disk is.
+const DROPPED: [&str; 7] = ["throttleTimeMs", "host", "port", "nodeEndpoints", "logDir", "totalBytes", "usableBytes"];
+/// Texts for people: it counts whether there is one.
+const TEXTS: [&str; 4] = ["errorMessage", "message", "batchIndexErrorMessage", "documentation"];
+/// Lists that Kafka takes out of a map or set, of some or all APIs.
+const UNORDERED: [(&str, &str); 25] = [
+    ("", "members"),
+    ("ListGroups", "groups"),
+    ("DescribeGroups", "groups"),
+    ("ConsumerGroupDescribe", "groups"),
+    ("ListTransactions", "transactionStates"),
+    ("Metadata", "topics"),
+    ("DescribeTransactions", "topics"),
+    ("DescribeTransactions", "partitions"),
+    ("ConsumerGroupHeartbeat", "topicPartitions"),
+    ("ConsumerGroupHeartbeat", "partitions"),
+    ("ConsumerGroupDescribe", "topicPartitions"),
+    ("ConsumerGroupDescribe", "partitions"),
+    ("ConsumerGroupDescribe", "subscribedTopicNames"),
+    ("DescribeLogDirs", "topics"),
+    ("ListConfigResources", "configResources"),
+    ("DescribeClientQuotas", "entries"),
+    ("DescribeClientQuotas", "values"),
+    ("DescribeConfigs", "configs"),
+    ("AlterClientQuotas", "entries"),
+    ("AlterClientQuotas", "entity"),
+    ("AddPartitionsToTxn", "resultsByTopicV3AndBelow"),
+    ("AddPartitionsToTxn", "topicResults"),
+    ("AddPartitionsToTxn", "resultsByPartition"),
+    ("DeleteRecords", "topics"),
+    ("DeleteRecords", "partitions"),
+];
 /// What a zero uuid looks like.
 const NO_ID: &str = "AAAAAAAAAAAAAAAAAAAAAA";
 
 /// Names for the ids that one broker chose, in the order in which they came, so that they compare with another's.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
+    /// Texts for people stay as they are.
+    pub(super) keeps_texts: bool,
     names: HashMap<String, String>,
     values: HashMap<String, Value>,
     counts: HashMap<String, usize>,
@@ -47,6 +75,11 @@ impl Symbols {
                         if let Some(name) = self.name(key, field) {
                             *field = name.into();
                         }
+                    } else if !self.keeps_texts
+                        && TEXTS.contains(&key.as_str())
+                        && field.as_str().is_some_and(|text| !text.is_empty())
+                    {
+                        *field = "text".into();
                     } else if TIMES.contains(&key.as_str()) && field.as_i64().is_some_and(|time| time > 0) {
                         *field = "time".into();
                     } else {
@@ -77,6 +110,8 @@ impl Symbols {
         // What a member id begins with is part of the comparison: the client id, or the instance id.
         let kind = match text.len().checked_sub(37).and_then(|at| text.split_at_checked(at)) {
             Some((prefix, _)) => format!("{prefix}-id"),
+            // A uuid of the broker, from a consumer group.
+            None if key == "memberId" && text.len() == NO_ID.len() => "uuid".to_owned(),
             None if key == "leader" || key == "memberId" => return None,
             None => key.to_owned(),
         };

@@ -4,15 +4,13 @@ pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        // Mixed, so that the states of neighbouring seeds are no steps of one another.
+        Self(mix(seed.wrapping_add(INCREMENT)))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(INCREMENT);
+        mix(self.0)
     }
 
     /// From 0 to below `end`.
@@ -30,9 +28,30 @@ impl Random {
     }
 }
 
+/// By how much the state grows at each step.
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neighbouring_seeds_share_no_run_of_numbers() {
+        let numbers = |seed| {
+            let mut random = Random::new(seed);
+            (0..64).map(|_| random.next()).collect::<std::collections::BTreeSet<u64>>()
+        };
+        let all: Vec<_> = (0..64).map(numbers).collect();
+        for (index, one) in all.iter().enumerate() {
+            assert!(all[index + 1..].iter().all(|other| one.is_disjoint(other)), "seed {index}");
+        }
+    }
 
     #[test]
     fn a_seed_repeats_its_numbers_and_another_has_others() {

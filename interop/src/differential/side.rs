@@ -136,6 +136,21 @@ impl Side {
                     partitions.all(|one| one["errorCode"] == 0)
                 })
             }
+            "Metadata" if step.version < 4 || step.body["allowAutoTopicCreation"] == true => {
+                let topics = step.body["topics"].as_array().into_iter().flatten();
+                let topics = topics.filter(|topic| topic["name"].as_str().is_some_and(|name| name.contains('-')));
+                let partitions = json!([{"partitionIndex": 0, "timestamp": -1, "currentLeaderEpoch": 0}]);
+                let topic = |topic: &Value| json!({"name": topic["name"], "partitions": partitions});
+                let body = json!({"replicaId": -1, "topics": topics.map(topic).collect::<Value>()});
+                (probe("ListOffsets", 4, body), |value| {
+                    let mut topics = value["topics"].as_array().into_iter().flatten();
+                    topics.all(|topic| topic["partitions"][0]["errorCode"] == 0)
+                })
+            }
+            "CreatePartitions" | "AlterConfigs" | "IncrementalAlterConfigs" | "AlterClientQuotas" => {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                return Ok(());
+            }
             "DeleteTopics" => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 return Ok(());

@@ -67,11 +67,6 @@ pub(crate) fn of_start_for_groups(config: &BrokerConfig) -> impl Iterator<Item =
     of_start(config).filter(move |(name, value, ..)| differs(name, value)).map(|(name, value, ..)| (name, value))
 }
 
-/// Whether the setting cannot be changed while the broker runs. Kafka allows it for the intervals alone.
-pub(crate) fn is_read_only(name: &str) -> bool {
-    START_SETTINGS.iter().any(|setting| setting.name == name) && !name.ends_with(".assignment.interval.ms")
-}
-
 /// Checks a setting of [`BrokerConfig::group_settings`].
 ///
 /// # Errors

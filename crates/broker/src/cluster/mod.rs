@@ -1,5 +1,6 @@
 //! What all nodes of a cluster share: the nodes, topics and settings, and who leads what.
 
+pub(crate) mod broker_setting;
 mod changes;
 pub(crate) mod features;
 pub(crate) mod group_config;
@@ -299,12 +300,15 @@ impl State {
     ) -> Result<(), Refusal> {
         let unknown =
             || Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic '{name}' does not exist."));
-        let topic = self.topic(TopicRef::Name(name)).ok_or_else(unknown)?;
         let defaults = self.broker_defaults();
-        topic.alter_config(validate_only, |config| {
-            let set = change(config.all_own())?;
+        let config = |set: Values| {
             TopicConfig::with_defaults(set.iter().map(|(name, value)| (&**name, Some(&**value))), &defaults)
-        })
+        };
+        let Some(topic) = self.topic(TopicRef::Name(name)) else {
+            // Kafka looks at the settings first.
+            return change(&Values::new()).and_then(config).and_then(|_| Err(unknown()));
+        };
+        topic.alter_config(validate_only, |before| config(change(before.all_own())?))
     }
 
     /// Applies what brokers have in common to all topics again.
@@ -408,6 +412,7 @@ impl State {
         let topic = self.topics.write().unwrap_or_else(PoisonError::into_inner).remove(topic)?;
         topic.partitions().iter().for_each(|partition| partition.wake());
         self.share_topic_deleted(topic.id);
+        self.groups.on_all(self, |machine, _, effects| machine.forget_topic(&topic.name, effects));
         Some(topic)
     }
 }

@@ -49,6 +49,11 @@ pub(crate) fn check_entity(entity: &Entity) -> Result<(), Refusal> {
         let message = "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId";
         return Err(invalid(message));
     }
+    // Kafka would also look up the names of hosts.
+    let is_address = |name: &str| name == "localhost" || name.parse::<std::net::IpAddr>().is_ok();
+    if let Some(Some(name)) = entity.get(IP).filter(|name| name.as_deref().is_some_and(|name| !is_address(name))) {
+        return Err(invalid(format!("{name} is not a valid IP or resolvable host.")));
+    }
     Ok(())
 }
 

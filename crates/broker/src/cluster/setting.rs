@@ -1,5 +1,7 @@
 //! What a setting of a topic, group or subscription of client metrics is, and which values it takes.
 
+use std::borrow::Cow;
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -42,6 +44,14 @@ impl Kind {
     /// Whether values are lists, to which one can append.
     pub(crate) fn is_list(self) -> bool {
         self.config_type() == 7
+    }
+
+    /// A value as DescribeConfigs shows it: Kafka reads it and writes it again.
+    pub(crate) fn shown(self, value: &str) -> Cow<'_, str> {
+        match self {
+            Self::Bool => value.to_ascii_lowercase().into(),
+            _ => value.into(),
+        }
     }
 
     /// Checks a value, with Kafka's messages.
@@ -141,19 +151,25 @@ pub(crate) struct Setting {
     pub(crate) kind: Kind,
     /// The setting of the brokers that is the default.
     pub(crate) of_broker: Option<&'static str>,
+    /// Whether that one has a default itself. Those of times have none: theirs is that of the same setting in hours.
+    pub(crate) broker_has_default: bool,
     pub(crate) about: &'static str,
 }
 
-/// Lists settings: name, default, kind, the name of the brokers' setting or `-`, and what it is about.
+/// Lists settings: name, default, kind, the name of the brokers' setting, perhaps with `no default`, or `-`, and what it is about.
 macro_rules! settings {
     (@broker -) => { None };
     (@broker $name:literal) => { Some($name) };
+    (@broker (no default $name:literal)) => { Some($name) };
+    (@default (no default $name:literal)) => { false };
+    (@default $name:tt) => { true };
     ($($name:expr, $default:expr, $kind:expr, $broker:tt, $about:expr;)*) => {
         &[$($crate::cluster::setting::Setting {
             name: $name,
             default: $default,
             kind: $kind,
             of_broker: settings!(@broker $broker),
+            broker_has_default: settings!(@default $broker),
             about: $about,
         }),*]
     };

@@ -25,6 +25,7 @@ const OF_TESTS: Setting = Setting {
     default: "",
     kind: Kind::Int(i32::MIN as i64, INT_MAX),
     of_broker: None,
+    broker_has_default: true,
     about: "Most bytes of a segment, in tests.",
 };
 const SEGMENT_MS: &str = "segment.ms";
@@ -47,7 +48,7 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     "errors.deadletterqueue.group.enable", "false", Kind::Bool, -, "Whether share groups write here what nobody could process. Stored only.";
     "file.delete.delay.ms", "60000", Kind::Long(0), "log.segment.delete.delay.ms", "Stored only: there are no files.";
     "flush.messages", "9223372036854775807", Kind::Long(1), "log.flush.interval.messages", "Stored only: there are no files.";
-    "flush.ms", "9223372036854775807", Kind::Long(0), -, "Stored only: there are no files.";
+    "flush.ms", "9223372036854775807", Kind::Long(0), (no default "log.flush.interval.ms"), "Stored only: there are no files.";
     "follower.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
     "index.interval.bytes", "4096", Kind::Int(0, INT_MAX), "log.index.interval.bytes", "Stored only: there are no files.";
     "leader.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
@@ -69,11 +70,11 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     "remote.log.delete.on.disable", "false", Kind::Bool, -, "Stored only: there is no remote storage.";
     REMOTE_STORAGE, "false", Kind::Bool, -, "Whether segments go to remote storage, which this broker lacks.";
     RETENTION_BYTES, "-1", Kind::Long(i64::MIN), "log.retention.bytes", "Bytes to keep per partition; segments are deleted as long as so many are left.";
-    RETENTION_MS, "604800000", Kind::Long(-1), -, "How long to keep records, in milliseconds by their timestamps.";
+    RETENTION_MS, "604800000", Kind::Long(-1), (no default "log.retention.ms"), "How long to keep records, in milliseconds by their timestamps.";
     SEGMENT_BYTES, "1073741824", Kind::Int(1_048_576, INT_MAX), "log.segment.bytes", "Most bytes of a segment.";
     "segment.index.bytes", "10485760", Kind::Int(4, INT_MAX), "log.index.size.max.bytes", "Stored only: there are no files.";
-    "segment.jitter.ms", "0", Kind::Long(0), -, "Stored only: there are no files.";
-    SEGMENT_MS, "604800000", Kind::Long(1), -, "After that many milliseconds a new segment begins, even if the last one is not full.";
+    "segment.jitter.ms", "0", Kind::Long(0), (no default "log.roll.jitter.ms"), "Stored only: there are no files.";
+    SEGMENT_MS, "604800000", Kind::Long(1), (no default "log.roll.ms"), "After that many milliseconds a new segment begins, even if the last one is not full.";
     "unclean.leader.election.enable", "false", Kind::Bool, "unclean.leader.election.enable", "Stored only: ElectLeaders asks for such elections.";
 };
 

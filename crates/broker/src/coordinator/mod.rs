@@ -435,10 +435,10 @@ impl<M: Machine> Shard<M> {
     }
 }
 
-/// Kafka's choice: the hash of Java's strings, without its sign.
+/// Kafka's choice: the absolute value of the hash of Java's strings, and 0 for the one that has none.
 fn partition_of(key: &str, count: usize) -> i32 {
     let hash = key.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-    (hash & i32::MAX) % (count.max(1) as i32)
+    hash.checked_abs().unwrap_or(0) % (count.max(1) as i32)
 }
 
 /// The machine of a shard, replayed again when the partition has another leader than before.

@@ -83,12 +83,12 @@ impl GroupMachine {
         if self.has_streams_members(id) || self.is_share_group(id) {
             return join.refuse("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL, effects);
         }
+        // A group of another protocol without members gives way, whatever comes of the request.
+        self.delete_consumer_group(id, effects);
+        self.delete_streams_group(id, effects);
         if !self.groups.contains_key(id) && !member_id.is_empty() {
             return join.refuse(member_id, ErrorCode::UNKNOWN_MEMBER_ID, effects);
         }
-        // A group of another protocol without members gives way.
-        self.delete_consumer_group(id, effects);
-        self.delete_streams_group(id, effects);
         let settings = self.settings.clone();
         let group = self.groups.entry(id.to_owned()).or_insert_with(|| ClassicGroup::new(id.to_owned(), now_ms));
         group.join(join, now_ms, &settings, effects);
@@ -162,6 +162,10 @@ impl ClassicGroup {
         effects: &mut Effects<GroupMachine>,
     ) {
         let id = &*join.request.member_id;
+        if join.instance_id().is_some() && self.pending.get(id).is_some() {
+            // A static member never gets an id before it joins, and Kafka fails.
+            return join.refuse("", ErrorCode::UNKNOWN_SERVER_ERROR, effects);
+        }
         if join.instance_id().is_none() && self.pending.remove(id) {
             return self.add(id.to_owned(), join, now_ms, settings, effects);
         }

@@ -55,29 +55,15 @@ impl GroupMachine {
             ..Default::default()
         };
         let groups = self.groups.values().map(|group| listed(group.id(), group.protocol_type(), group.phase));
-        let is_alone = |id: &&String| {
-            !self.groups.contains_key(*id) && !self.consumers.contains_key(*id) && !self.streams.contains_key(*id)
-        };
-        let alone = self.offsets.keys().filter(is_alone);
         let consumers = self.consumers.values().map(ConsumerGroup::listed);
         let shares = self.shares.values().map(ShareGroup::listed);
         let streams = self.streams.values().map(StreamsGroup::listed);
-        let alone = alone.map(|id| listed(id, None, Phase::Empty));
-        groups.chain(consumers).chain(shares).chain(streams).chain(alone).collect()
+        groups.chain(consumers).chain(shares).chain(streams).collect()
     }
 
     /// DescribeGroups of one group; `None` when there is none.
     pub(crate) fn describe(&self, id: &str) -> Option<DescribedGroup> {
-        match self.groups.get(id) {
-            Some(group) => Some(group.describe()),
-            // A group that only commits offsets.
-            None if self.consumers.contains_key(id) || self.streams.contains_key(id) || self.is_share_group(id) => None,
-            None => self.offsets.contains_key(id).then(|| DescribedGroup {
-                group_id: id.to_owned().into(),
-                group_state: Phase::Empty.name().into(),
-                ..Default::default()
-            }),
-        }
+        self.groups.get(id).map(ClassicGroup::describe)
     }
 }
 

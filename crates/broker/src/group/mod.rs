@@ -236,13 +236,12 @@ impl GroupMachine {
         }
     }
 
-    /// Whether there is a group of this id, of any kind or with offsets alone.
+    /// Whether there is a group of this id, of any kind.
     pub(crate) fn has_group(&self, id: &str) -> bool {
         self.groups.contains_key(id)
             || self.consumers.contains_key(id)
             || self.streams.contains_key(id)
             || self.shares.contains_key(id)
-            || self.offsets.contains_key(id)
     }
 
     /// Checks whether a member may fetch offsets of a group whose members have epochs.

@@ -92,7 +92,11 @@ impl GroupMachine {
         }
         let Some(group) = self.groups.get_mut(id) else {
             // Without a generation it is a consumer that assigns by itself, or an operator.
-            return if who.generation < 0 { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) };
+            return match who.generation {
+                ..0 => Ok(()),
+                _ if who.knows_epochs => Err(ErrorCode::GROUP_ID_NOT_FOUND),
+                _ => Err(ErrorCode::ILLEGAL_GENERATION),
+            };
         };
         group.check_commit(who)?;
         if matches!(group.phase, Phase::Stable | Phase::PreparingRebalance) {
@@ -143,6 +147,9 @@ impl GroupMachine {
     /// # Errors
     /// There is no such group; it has members that are no consumers.
     pub(crate) fn check_delete_offsets(&self, id: &str) -> Result<(), ErrorCode> {
+        if id.is_empty() {
+            return Err(ErrorCode::INVALID_GROUP_ID);
+        }
         match self.groups.get(id) {
             None if !self.has_group(id) => Err(ErrorCode::GROUP_ID_NOT_FOUND),
             Some(group) if !group.is_empty() && group.protocol_type() != Some(CONSUMER) => {
@@ -174,6 +181,15 @@ impl GroupMachine {
         }
     }
 
+    /// A topic was deleted: nobody needs its offsets.
+    pub(crate) fn forget_topic(&self, name: &str, effects: &mut Effects<GroupMachine>) {
+        for (group, offsets) in &self.offsets {
+            for (topic, partition, _) in offsets.committed().filter(|(topic, ..)| *topic == name) {
+                effects.record(record::offset_tombstone(group, topic, partition));
+            }
+        }
+    }
+
     pub(super) fn replay_offset(
         &mut self,
         record: &CoordinatorRecord,
@@ -192,6 +208,11 @@ impl GroupMachine {
             return Ok(());
         }
         let value: OffsetCommitValue = record.read_value()?;
+        // Offsets without a group are those of a consumer that assigns by itself. It has an empty group from now on, which
+        // stays when the offsets are deleted.
+        if !self.has_group(&group) {
+            self.groups.insert(group.clone(), ClassicGroup::new(group.clone(), value.commit_timestamp));
+        }
         let offset = Offset {
             offset: value.offset,
             leader_epoch: value.leader_epoch,

@@ -249,6 +249,13 @@ fn from_version_4_on_a_member_comes_back_with_its_id() {
     let ticket = bench.join_as(&request(""), 4);
     let asked = bench.joined(ticket);
     assert_eq!((asked.error_code, asked.generation_id), (ErrorCode::MEMBER_ID_REQUIRED, -1));
+    // As Kafka 4.4, when it comes back as a static member: those never get an id before they join.
+    let as_static = JoinGroupRequest { group_instance_id: Some("i".into()), ..request(&asked.member_id) };
+    let ticket = bench.join_as(&as_static, 5);
+    assert_eq!(
+        (bench.joined(ticket).error_code, &*bench.joined(ticket).member_id),
+        (ErrorCode::UNKNOWN_SERVER_ERROR, "")
+    );
     let ticket = bench.join_as(&request(&asked.member_id), 4);
     assert_eq!((bench.joined(ticket).error_code, bench.joined(ticket).member_id), (ErrorCode::NONE, asked.member_id));
     // One that stays away for its session timeout is forgotten.
@@ -444,7 +451,9 @@ fn who_may_commit_follows_the_phase_of_the_group() {
     let mut bench = Bench::new(SETTINGS);
     let check = |bench: &mut Bench, who| bench.act(|machine, now_ms, _, _| machine.check_commit("g", who, now_ms)).1;
     assert_eq!(check(&mut bench, who("", -1)), Ok(()));
-    assert_eq!(check(&mut bench, who("m", 3)), Err(ErrorCode::ILLEGAL_GENERATION));
+    // As Kafka 4.4: requests that know of epochs of members also know that a group can be missing.
+    assert_eq!(check(&mut bench, who("m", 3)), Err(ErrorCode::GROUP_ID_NOT_FOUND));
+    assert_eq!(check(&mut bench, Committer { knows_epochs: false, ..who("m", 3) }), Err(ErrorCode::ILLEGAL_GENERATION));
     let ticket = bench.join("");
     let member = bench.joined(ticket).member_id;
     assert_eq!(check(&mut bench, who(&member, 1)), Err(ErrorCode::REBALANCE_IN_PROGRESS));
@@ -473,9 +482,30 @@ fn offsets_are_what_the_log_says() {
     assert_eq!(bench.machine.offsets["g"].get("t", 0), Some(&expiring));
     let deleted = bench.act(|machine, _, _, effects| machine.delete("g", effects)).1;
     assert_eq!(deleted.error_code, ErrorCode::NONE);
-    assert!(bench.machine.offsets.is_empty());
+    assert!(bench.machine.offsets.is_empty() && bench.machine.list().is_empty());
     let deleted = bench.act(|machine, _, _, effects| machine.delete("g", effects)).1;
     assert_eq!(deleted.error_code, ErrorCode::GROUP_ID_NOT_FOUND);
+}
+
+/// As in Kafka 4.4: the first commit makes an empty group, which outlasts its offsets.
+#[test]
+fn a_group_that_only_commits_stays_when_its_last_offset_is_deleted() {
+    let mut bench = Bench::new(SETTINGS);
+    let offset =
+        Offset { offset: 1, leader_epoch: -1, metadata: "".into(), commit_timestamp: 5, expire_timestamp: None };
+    for topic in ["t", "u"] {
+        bench.act(|machine, _, _, effects| machine.commit("g", topic, 0, &offset, effects));
+    }
+    bench.act(|machine, _, _, effects| machine.delete_offset("g", "t", 0, effects));
+    // The other topic is deleted.
+    bench.act(|machine, _, _, effects| machine.forget_topic("u", effects));
+    assert!(bench.machine.offsets.is_empty());
+    let listed: Vec<_> = bench.machine.list().iter().map(|group| group.group_state.to_string()).collect();
+    assert_eq!(listed, ["Empty"]);
+    assert_eq!(bench.machine.describe("g").map(|group| group.group_state), Some("Empty".into()));
+    assert_eq!(bench.machine.check_delete_offsets("g"), Ok(()));
+    assert_eq!(bench.machine.check_delete_offsets(""), Err(ErrorCode::INVALID_GROUP_ID));
+    assert_eq!(bench.machine.check_delete_offsets("h"), Err(ErrorCode::GROUP_ID_NOT_FOUND));
 }
 
 /// A static member gets an id that begins with its instance id. As Kafka 4.4 responds.

@@ -1,10 +1,13 @@
+use std::collections::HashSet;
+
 use milena_messages::add_partitions_to_txn::request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use milena_messages::add_partitions_to_txn::response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
 };
-use milena_messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ErrorCode};
+use milena_messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ByteString, ErrorCode, Uuid};
 
 use super::Context;
+use super::merged::{Merged, Responded};
 use crate::cluster::TopicRef;
 use crate::cluster::topics::is_internal;
 use crate::cost::Cost;
@@ -61,10 +64,11 @@ fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Vec<Ad
     };
     let all = |topic: &AddPartitionsToTxnTopic| topic.partitions.iter().all(|one| check(topic, *one).is_none());
     if !transaction.topics.iter().all(all) {
-        // One that is refused keeps out all of them.
-        return each(&transaction.topics, |topic, partition| {
+        // One that is refused keeps out all of them. Then each is in the response once.
+        let results = each(&transaction.topics, |topic, partition| {
             check(topic, partition).unwrap_or(ErrorCode::OPERATION_NOT_ATTEMPTED)
         });
+        return once(results);
     }
     let id = &*transaction.transactional_id;
     let producer = Producer { id: transaction.producer_id, epoch: transaction.producer_epoch };
@@ -93,6 +97,28 @@ fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Vec<Ad
     }
 }
 
+/// Each topic and each of its partitions once.
+fn once(results: Vec<AddPartitionsToTxnTopicResult>) -> Vec<AddPartitionsToTxnTopicResult> {
+    let mut merged = Merged::new();
+    results.into_iter().for_each(|topic| merged.add(topic));
+    let mut topics = merged.with(Vec::new());
+    for topic in &mut topics {
+        let mut seen = HashSet::new();
+        topic.results_by_partition.retain(|partition| seen.insert(partition.partition_index));
+    }
+    topics
+}
+
+impl Responded for AddPartitionsToTxnTopicResult {
+    fn topic(&self) -> (ByteString, Uuid) {
+        (self.name.clone(), Uuid::ZERO)
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.results_by_partition.append(&mut other.results_by_partition);
+    }
+}
+
 fn each(
     topics: &[AddPartitionsToTxnTopic],
     code: impl Fn(&AddPartitionsToTxnTopic, i32) -> ErrorCode,
@@ -118,6 +144,27 @@ mod tests {
 
     use super::*;
     use crate::handler::tests::{create, state};
+
+    /// As Kafka 4.4 responds.
+    #[test]
+    fn a_refused_request_lists_each_partition_once() {
+        let state = state();
+        create(&state, "t", 2);
+        let topic = AddPartitionsToTxnTopic {
+            name: "t".into(),
+            partitions: Int32s::from_slice(&[1, 0, 1, 7, 7]),
+            ..Default::default()
+        };
+        let request = AddPartitionsToTxnRequest {
+            v3_and_below_transactional_id: "x".into(),
+            v3_and_below_topics: vec![topic],
+            ..Default::default()
+        };
+        let response = handle(&state.at(1), request, &mut Cost::quick());
+        let results = &response.results_by_topic_v3_and_below[0].results_by_partition;
+        let found: Vec<_> = results.iter().map(|one| (one.partition_index, one.partition_error_code.0)).collect();
+        assert_eq!(found, [(1, 55), (0, 55), (7, 3)]);
+    }
 
     /// As Kafka 4.4 responds.
     #[test]

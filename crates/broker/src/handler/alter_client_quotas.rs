@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use milena_messages::alter_client_quotas::request::{self, OpData};
 use milena_messages::alter_client_quotas::response::{EntityData, EntryData};
@@ -32,7 +32,8 @@ pub(super) fn handle(
         // One that is listed twice is in the response once, and nothing changes.
         let result = match times.remove(entity) {
             None => continue,
-            Some(1) => alter(context, entity, &entry.ops, request.validate_only),
+            // Kafka says the same when a key comes twice.
+            Some(1) if !repeats_a_key(&entry.ops) => alter(context, entity, &entry.ops, request.validate_only),
             Some(_) => {
                 let part =
                     |(kind, name): (&String, &Option<String>)| format!("{kind}={}", name.as_deref().unwrap_or("null"));
@@ -70,6 +71,11 @@ fn refused(entries: Vec<request::EntryData>, refusal: &Refusal) -> AlterClientQu
         ..Default::default()
     };
     AlterClientQuotasResponse { entries: entries.into_iter().map(entry).collect(), ..Default::default() }
+}
+
+fn repeats_a_key(ops: &[OpData]) -> bool {
+    let mut seen = HashSet::new();
+    !ops.iter().all(|op| seen.insert(&*op.key))
 }
 
 fn alter(context: &Context, entity: &Entity, ops: &[OpData], validate_only: bool) -> Result<(), Refusal> {

@@ -12,7 +12,7 @@ use super::describe_configs::{
 use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS, check_match};
 use crate::cluster::setting::{Setting, parts};
 use crate::cluster::stored_config::{ALL_BROKERS, MAX_RESOURCES, Values};
-use crate::cluster::{topic_config, topic_name};
+use crate::cluster::{broker_setting, topic_config, topic_name};
 use crate::refusal::Refusal;
 use crate::security::acl;
 
@@ -73,6 +73,8 @@ fn invalid_config(message: impl Into<String>) -> Refusal {
 pub(super) fn alter(context: &Context, resources: &[Resource], validate_only: bool) -> Vec<Result<(), Refusal>> {
     let mut times: HashMap<(i8, &str), u32> = HashMap::new();
     resources.iter().for_each(|one| *times.entry((one.resource_type, &*one.name)).or_default() += 1);
+    // An operation without meaning makes the controller fail for all resources that come to it.
+    let fails = resources.iter().any(comes_to_nothing);
     let alter_one = |resource: &Resource| {
         if times[&(resource.resource_type, &*resource.name)] > 1 {
             return Err(invalid_request("Each resource must appear at most once."));
@@ -81,6 +83,9 @@ pub(super) fn alter(context: &Context, resources: &[Resource], validate_only: bo
         if matches!(resource.resource_type, TOPIC | BROKER | LOGGER | CLIENT_METRICS | GROUP) {
             let of = config_resource(resource.resource_type, &resource.name);
             context.authorize(acl::Operation::AlterConfigs, of).map_err(unauthorized)?;
+        }
+        if fails && matches!(resource.resource_type, TOPIC | CLIENT_METRICS | GROUP) {
+            return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, ""));
         }
         match resource.resource_type {
             TOPIC => alter_topic(context, resource, validate_only),
@@ -92,6 +97,16 @@ pub(super) fn alter(context: &Context, resources: &[Resource], validate_only: bo
         }
     };
     resources.iter().map(alter_one).collect()
+}
+
+/// Whether the controller would come upon an operation without meaning while it changes this resource.
+fn comes_to_nothing(resource: &Resource) -> bool {
+    let is_forwarded = matches!(resource.resource_type, TOPIC | CLIENT_METRICS | GROUP);
+    let setting = |name: &str| if resource.resource_type == TOPIC { topic_config::setting(name) } else { None };
+    is_forwarded
+        && check_changes(resource).is_ok()
+        && changed(&Values::new(), resource, setting)
+            .is_err_and(|refusal| refusal.code == ErrorCode::UNKNOWN_SERVER_ERROR)
 }
 
 /// What Kafka checks for all types.
@@ -125,16 +140,7 @@ fn changed(
                 let Some(setting) = setting(name).filter(|setting| setting.kind.is_list()) else {
                     return Err(invalid_config(format!("Can't {word} to key {name} because its type is not LIST.")));
                 };
-                let current = after.get(name).map_or(setting.default, String::as_str);
-                let mut list: Vec<&str> = parts(current).collect();
-                for part in parts(value) {
-                    match operation {
-                        Operation::Append if !list.contains(&part) => list.push(part),
-                        Operation::Append => {}
-                        _ => list.retain(|other| *other != part),
-                    }
-                }
-                let list = list.join(",");
+                let list = edited(after.get(name).map_or(setting.default, String::as_str), value, *operation);
                 after.insert(name.to_owned(), list);
             }
             Operation::Unknown => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, "")),
@@ -143,13 +149,80 @@ fn changed(
     Ok(after)
 }
 
-fn alter_topic(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {
-    if resource.name.is_empty() {
-        return Err(invalid_request("Default topic resources are not allowed."));
+/// A list with parts appended or taken out.
+fn edited(current: &str, value: &str, operation: Operation) -> String {
+    let mut list: Vec<&str> = parts(current).collect();
+    for part in parts(value) {
+        match operation {
+            Operation::Append if !list.contains(&part) => list.push(part),
+            Operation::Append => {}
+            _ => list.retain(|other| *other != part),
+        }
     }
-    topic_name::check(&resource.name)?;
-    let change = |before: &Values| changed(before, resource, topic_config::setting);
+    list.join(",")
+}
+
+fn alter_topic(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {
+    // Kafka looks at the changes before the name, and at the name before the values.
+    let change = |before: &Values| {
+        let after = changed(before, resource, topic_config::setting)?;
+        if resource.name.is_empty() {
+            return Err(invalid_request("Default topic resources are not allowed."));
+        }
+        topic_name::check(&resource.name)?;
+        Ok(after)
+    };
     context.state.alter_topic(&resource.name, validate_only, change)
+}
+
+/// The values of a broker after the changes.
+fn changed_broker(before: &Values, resource: &Resource) -> Result<Values, Refusal> {
+    let mut after = if resource.replace { Values::new() } else { before.clone() };
+    for Change { name, operation, value } in &resource.changes {
+        let (name, value) = (&**name, value.as_deref().unwrap_or(""));
+        let known = broker_setting::all().get(name);
+        match operation {
+            Operation::Set => _ = after.insert(name.to_owned(), value.to_owned()),
+            Operation::Delete => _ = after.remove(name),
+            Operation::Append | Operation::Subtract => {
+                let word = if *operation == Operation::Append { "append" } else { "subtract" };
+                if !known.is_some_and(|setting| setting.is_list()) {
+                    return Err(invalid_config(format!("Config value {word} is not allowed for config key: {name}")));
+                }
+                let default = known.and_then(|setting| setting.default).unwrap_or_default();
+                let list = edited(after.get(name).map_or(default, String::as_str), value, *operation);
+                after.insert(name.to_owned(), list);
+            }
+            Operation::Unknown => return Err(invalid_request("The server does not know this operation.")),
+        }
+    }
+    Ok(after)
+}
+
+/// Checks what a broker would have set.
+fn check_broker(after: &Values) -> Result<(), Refusal> {
+    let names = |which: &dyn Fn(&str) -> bool| {
+        after.keys().map(String::as_str).filter(|name| which(name)).collect::<Vec<_>>().join(", ")
+    };
+    let fixed = names(&is_read_only);
+    if !fixed.is_empty() {
+        return Err(invalid_request(format!("Cannot update these configs dynamically: [{fixed}]")));
+    }
+    let of_listeners = names(&broker_setting::is_of_listeners);
+    if !of_listeners.is_empty() {
+        return Err(invalid_request(format!(
+            "These security configs can be dynamically updated only per-listener using the listener prefix: \
+             [{of_listeners}]"
+        )));
+    }
+    for (key, value) in after {
+        if let Some(setting) = broker_setting::all().get(key.as_str()) {
+            setting.check(key, value).map_err(invalid_request)?;
+        }
+        let kind = of_broker(key).map(|setting| setting.kind);
+        kind.map_or(Ok(()), |kind| kind.check(key, value)).map_err(invalid_request)?;
+    }
+    Ok(())
 }
 
 fn alter_broker(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {
@@ -166,23 +239,15 @@ fn alter_broker(context: &Context, resource: &Resource, validate_only: bool) -> 
             }
         }
     }
-    let fixed: Vec<&str> =
-        resource.changes.iter().map(|change| &*change.name).filter(|name| is_read_only(name)).collect();
-    if !fixed.is_empty() {
-        return Err(invalid_request(format!("Cannot update these configs dynamically: [{}]", fixed.join(", "))));
-    }
     let (state, name) = (&context.state, if all { ALL_BROKERS } else { &*resource.name });
     {
         let mut stored = state.stored_configs();
         let before = stored.brokers.get(name).cloned().unwrap_or_default();
-        let after = changed(&before, resource, of_broker)?;
+        let after = changed_broker(&before, resource)?;
+        check_broker(&after)?;
         if all && before.contains_key(MIN_IN_SYNC) && !after.contains_key(MIN_IN_SYNC) {
             let message = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.";
             return Err(invalid_config(message));
-        }
-        for (key, value) in &after {
-            let kind = of_broker(key).map(|setting| setting.kind);
-            kind.map_or(Ok(()), |kind| kind.check(key, value)).map_err(invalid_request)?;
         }
         if validate_only {
             return Ok(());
@@ -234,12 +299,12 @@ fn alter_logger(context: &Context, resource: &Resource, validate_only: bool) -> 
 }
 
 fn alter_metrics(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {
-    if resource.name.is_empty() {
-        return Err(invalid_request("Subscription name can't be empty"));
-    }
     let mut stored = context.state.stored_configs();
     let before = stored.client_metrics.get(&*resource.name).cloned().unwrap_or_default();
     let after = changed(&before, resource, |_| None)?;
+    if resource.name.is_empty() {
+        return Err(invalid_request("Subscription name can't be empty"));
+    }
     for (key, value) in &after {
         let Some(setting) = METRICS_SETTINGS.iter().find(|setting| setting.name == key) else {
             return Err(invalid_request(format!("Unknown client metrics configuration: {key}")));
@@ -262,12 +327,12 @@ fn alter_metrics(context: &Context, resource: &Resource, validate_only: bool) ->
 }
 
 fn alter_group(context: &Context, resource: &Resource, validate_only: bool) -> Result<(), Refusal> {
-    if resource.name.is_empty() {
-        return Err(invalid_request("Default group resources are not allowed."));
-    }
     let mut stored = context.state.stored_configs();
     let before = stored.groups.get(&*resource.name).cloned().unwrap_or_default();
     let after = changed(&before, resource, |_| None)?;
+    if resource.name.is_empty() {
+        return Err(invalid_request("Default group resources are not allowed."));
+    }
     for (key, value) in &after {
         let Some(setting) = GROUP_SETTINGS.iter().find(|setting| setting.name == key) else {
             return Err(invalid_config(format!("Unknown group config name: {key}")));

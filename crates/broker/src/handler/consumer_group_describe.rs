@@ -33,9 +33,7 @@ pub(super) fn handle(
         }
         group
     };
-    let mut ids = request.group_ids.clone();
-    let mut seen = std::collections::HashSet::new();
-    ids.retain(|id| seen.insert(id.clone()));
+    let ids = request.group_ids.clone();
     // As in Kafka, the groups that the client may not see come first.
     let may = |id: &ByteString| context.may(Operation::Describe, Resource::group(id));
     let (seen, unseen): (Vec<_>, Vec<_>) = ids.into_iter().partition(may);

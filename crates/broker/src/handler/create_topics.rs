@@ -66,12 +66,12 @@ fn create(
     validate_only: bool,
     show: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
-    // Kafka looks at the name first.
+    // Kafka looks at the name first, and at the settings before the numbers.
     state.check_name(&topic.name)?;
-    let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
-    let (partitions, factor) = (replicas.len(), replicas.first().map_or(0, Vec::len));
     let pairs = topic.configs.iter().map(|config| (&*config.name, config.value.as_deref()));
     let config = state.topic_config(pairs)?;
+    let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
+    let (partitions, factor) = (replicas.len(), replicas.first().map_or(0, Vec::len));
     let created = state.create_topic(&topic.name, replicas, config, validate_only)?;
     let topic_id = if validate_only { Uuid::ZERO } else { created.id };
     if !show {
@@ -83,6 +83,7 @@ fn create(
     }
     Ok(CreatableTopicResult {
         topic_id,
+        error_message: None,
         num_partitions: partitions as i32,
         replication_factor: factor as i16,
         configs: Some(configs(state, &created.config())),
@@ -146,7 +147,7 @@ fn assigned(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refu
 }
 
 fn configs(state: &State, config: &TopicConfig) -> Vec<CreatableTopicConfigs> {
-    let defaults = Defaults::new(state, None);
+    let defaults = Defaults::new(state, Some(state.controller()));
     let entry = |setting: &'static crate::cluster::setting::Setting| {
         let (value, config_source) = defaults.of_topic(config, setting);
         CreatableTopicConfigs { name: setting.name.into(), value: Some(value), config_source, ..Default::default() }

@@ -1,17 +1,35 @@
+use milena_messages::delete_records::request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use milena_messages::delete_records::response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
-use milena_messages::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode};
+use milena_messages::{ByteString, DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode, Uuid};
 
 use super::Context;
+use super::each_once::{Listed, each_once};
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
 use crate::security::acl::Operation;
+
+impl Listed for DeleteRecordsTopic {
+    type Partition = DeleteRecordsPartition;
+
+    fn topic(&self) -> (ByteString, Uuid) {
+        (self.name.clone(), Uuid::ZERO)
+    }
+
+    fn partitions(&mut self) -> &mut Vec<DeleteRecordsPartition> {
+        &mut self.partitions
+    }
+
+    fn index(partition: &DeleteRecordsPartition) -> i32 {
+        partition.partition_index
+    }
+}
 
 /// The offset that means the end of the log.
 const TO_THE_END: i64 = -1;
 
 pub(super) fn handle(context: &Context, request: DeleteRecordsRequest, _cost: &mut Cost) -> DeleteRecordsResponse {
     let mut topics = Vec::with_capacity(request.topics.len());
-    for wanted in request.topics {
+    for wanted in each_once(request.topics) {
         let mut partitions = Vec::with_capacity(wanted.partitions.len());
         for partition in &wanted.partitions {
             let index = partition.partition_index;
@@ -50,8 +68,6 @@ fn delete(context: &Context, topic: &str, index: i32, offset: i64) -> Result<i64
 
 #[cfg(test)]
 mod tests {
-    use milena_messages::delete_records::request::{DeleteRecordsPartition, DeleteRecordsTopic};
-
     use super::*;
     use crate::handler::tests::{append, create, state};
 

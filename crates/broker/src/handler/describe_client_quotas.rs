@@ -85,6 +85,9 @@ fn filter(components: &[ComponentData]) -> Result<BTreeMap<&str, Match>, Refusal
         if filter.contains_key(kind) {
             return invalid(format!("Entity type {kind} cannot appear more than once in the filter."));
         }
+        if !matches!(kind, USER | CLIENT_ID | IP) {
+            return Err(Refusal::new(ErrorCode::UNSUPPORTED_VERSION, format!("Unsupported entity type {kind}")));
+        }
         let name = component.r#match.as_ref();
         let wanted = match (component.match_type, name) {
             (0, Some(name)) => Match::Exact(name.to_string()),
@@ -99,9 +102,6 @@ fn filter(components: &[ComponentData]) -> Result<BTreeMap<&str, Match>, Refusal
             }
             (other, _) => return invalid(format!("Unknown match type {other}")),
         };
-        if !matches!(kind, USER | CLIENT_ID | IP) {
-            return Err(Refusal::new(ErrorCode::UNSUPPORTED_VERSION, format!("Unsupported entity type {kind}")));
-        }
         filter.insert(kind, wanted);
     }
     if filter.contains_key(IP) && filter.len() > 1 {
@@ -152,6 +152,7 @@ mod tests {
         assert_eq!(ask(&[("user", 1, Some("x"))], false), invalid);
         assert_eq!(ask(&[("user", 9, None)], false), invalid);
         assert_eq!(ask(&[("usr", 2, None)], false), (ErrorCode::UNSUPPORTED_VERSION, None));
+        assert_eq!(ask(&[("usr", 1, Some("x"))], false), (ErrorCode::UNSUPPORTED_VERSION, None));
         assert_eq!(ask(&[("user", 2, None), ("ip", 0, Some("a"))], false), invalid);
     }
 }

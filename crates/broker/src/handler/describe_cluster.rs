@@ -14,7 +14,8 @@ pub(super) fn handle(context: &Context, request: DescribeClusterRequest, _cost: 
     let refused = |error_code, message: &'static str| DescribeClusterResponse {
         error_code,
         error_message: Some(message.into()),
-        endpoint_type: request.endpoint_type,
+        // Kafka names its own type, whatever was asked for.
+        endpoint_type: BROKERS,
         ..Default::default()
     };
     match request.endpoint_type {
@@ -60,7 +61,7 @@ mod tests {
             handle(&state.at(2), DescribeClusterRequest { endpoint_type, ..Default::default() }, &mut Cost::quick())
         };
         assert_eq!(ask(1).brokers[0].broker_id, 1);
-        assert_eq!(ask(2).error_code, ErrorCode::MISMATCHED_ENDPOINT_TYPE);
+        assert_eq!((ask(2).error_code, ask(2).endpoint_type), (ErrorCode::MISMATCHED_ENDPOINT_TYPE, 1));
         assert_eq!(ask(3).error_code, ErrorCode::UNSUPPORTED_ENDPOINT_TYPE);
     }
 }

@@ -6,9 +6,10 @@ use milena_messages::{ByteString, DescribeConfigsRequest, DescribeConfigsRespons
 
 use super::Context;
 use super::authorize::unauthorized;
-use crate::cluster::group_config::{self, of_start, of_start_for_groups};
+use crate::cluster::broker_setting;
+use crate::cluster::group_config::{of_start, of_start_for_groups};
 use crate::cluster::resource_config::{GROUP_SETTINGS, METRICS_SETTINGS};
-use crate::cluster::setting::{Kind, Setting};
+use crate::cluster::setting::Setting;
 use crate::cluster::stored_config::{ALL_BROKERS, StoredConfigs, Values};
 use crate::cluster::topic_config::{self, SETTINGS, TopicConfig};
 use crate::cluster::{State, TopicRef};
@@ -138,7 +139,7 @@ fn entries(
             let all = stored.brokers.get(ALL_BROKERS);
             take(all.map_or(0, Values::len))?;
             let set = all.into_iter().flatten();
-            Ok(set.map(|(name, value)| broker_entry(name, &[(value, OF_ALL_BROKERS)], "")).collect())
+            Ok(set.map(|(name, value)| broker_entry(name, &[(value.as_str(), OF_ALL_BROKERS)], "")).collect())
         }
         BROKER | LOGGER => {
             let what = "Broker id must";
@@ -217,7 +218,12 @@ impl Defaults {
         if let Some(name) = setting.of_broker {
             let levels = [(&self.one, OF_ONE_BROKER), (&self.all, OF_ALL_BROKERS), (&self.start, OF_START)];
             values.extend(levels.into_iter().filter_map(|(set, source)| Some((name, &**set.get(name)?, source))));
-            values.push((name, setting.default, DEFAULT));
+            let from_brokers = values.iter().any(|(_, _, source)| matches!(*source, OF_ONE_BROKER | OF_ALL_BROKERS));
+            if setting.broker_has_default {
+                values.push((name, setting.default, DEFAULT));
+            } else if let Some((name, value)) = fallback(name).filter(|_| from_brokers) {
+                values.push((name, value, DEFAULT));
+            }
         }
         values
     }
@@ -225,7 +231,9 @@ impl Defaults {
     /// The value of a topic and where it comes from.
     pub(super) fn of_topic(&self, config: &TopicConfig, setting: &Setting) -> (ByteString, i8) {
         let values = self.values(setting, config.own(setting.name).map(|value| (value, OF_TOPIC)));
-        values.first().map_or((setting.default.into(), DEFAULT), |(_, value, source)| ((*value).into(), *source))
+        values.first().map_or((setting.default.into(), DEFAULT), |(_, value, source)| {
+            (setting.kind.shown(value).as_ref().into(), *source)
+        })
     }
 
     fn entry(&self, setting: &'static Setting, own: Option<&str>, source: i8) -> DescribeConfigsResourceResult {
@@ -233,9 +241,12 @@ impl Defaults {
         let (_, value, config_source) = values.first().copied().unwrap_or((setting.name, setting.default, DEFAULT));
         DescribeConfigsResourceResult {
             name: setting.name.into(),
-            value: Some(value.into()),
+            value: Some(setting.kind.shown(value).as_ref().into()),
             config_source,
-            synonyms: values.iter().map(|(name, value, source)| synonym(name, value, *source)).collect(),
+            synonyms: values
+                .iter()
+                .map(|(name, value, source)| synonym(name, &setting.kind.shown(value), *source))
+                .collect(),
             config_type: setting.kind.config_type(),
             documentation: Some(setting.about.into()),
             ..Default::default()
@@ -248,15 +259,26 @@ fn synonym(name: &str, value: &str, source: i8) -> DescribeConfigsSynonym {
 }
 
 /// A setting of brokers, with its values in their order.
-fn broker_entry(name: &str, values: &[(&String, i8)], about: &str) -> DescribeConfigsResourceResult {
+fn broker_entry(name: &str, values: &[(&str, i8)], about: &str) -> DescribeConfigsResourceResult {
     let first = values.first();
+    let known = broker_setting::all().get(name);
+    // Kafka shows nothing of what it does not know: that could be a secret of a plugin.
+    let hidden = known.is_none_or(|setting| setting.is_sensitive());
+    let mut synonyms: Vec<_> = values.iter().map(|(value, source)| synonym(name, value, *source)).collect();
+    if let (Some((name, value)), false) = (fallback(name), values.is_empty()) {
+        synonyms.push(synonym(name, value, DEFAULT));
+    }
+    if hidden {
+        synonyms.iter_mut().for_each(|synonym| synonym.value = None);
+    }
     DescribeConfigsResourceResult {
         name: name.into(),
-        value: first.map(|(value, _)| value.as_str().into()),
-        read_only: is_read_only(name),
+        value: first.filter(|_| !hidden).map(|(value, _)| (*value).into()),
+        read_only: is_read_only(name) || known.is_none(),
+        is_sensitive: hidden,
         config_source: first.map_or(DEFAULT, |(_, source)| *source),
-        synonyms: values.iter().map(|(value, source)| synonym(name, value, *source)).collect(),
-        config_type: of_broker(name).map_or(Kind::Text, |setting| setting.kind).config_type(),
+        synonyms,
+        config_type: known.map_or(0, |setting| setting.config_type),
         documentation: Some(about.into()),
         ..Default::default()
     }
@@ -267,24 +289,14 @@ pub(super) fn of_broker(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().chain(GROUP_SETTINGS).find(|setting| setting.of_broker == Some(name))
 }
 
-/// What is set where the broker starts, and stays.
-const READ_ONLY: &[&str] = &[
-    "advertised.listeners",
-    "auto.create.topics.enable",
-    "broker.id",
-    "connections.max.idle.ms",
-    "default.replication.factor",
-    "group.initial.rebalance.delay.ms",
-    "group.max.session.timeout.ms",
-    "group.max.size",
-    "group.min.session.timeout.ms",
-    "node.id",
-    "num.partitions",
-    "socket.request.max.bytes",
-];
-
 pub(super) fn is_read_only(name: &str) -> bool {
-    READ_ONLY.contains(&name) || group_config::is_read_only(name)
+    broker_setting::all().get(name).is_some_and(|setting| setting.is_fixed)
+}
+
+/// Name and default of the setting on which one without a default falls back.
+fn fallback(name: &str) -> Option<(&'static str, &'static str)> {
+    let name = broker_setting::fallback(name)?;
+    Some((name, broker_setting::all().get(name)?.default?))
 }
 
 /// The settings of the broker that a client may want to know, under the names that Kafka gives them, and those that clients
@@ -341,24 +353,21 @@ fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
     let StoredConfigs { brokers, .. } = &*stored;
     let (one, all) = (brokers.get(&context.node.id.to_string()), brokers.get(ALL_BROKERS));
     let mut names: Vec<&str> = start.iter().map(|(name, ..)| *name).collect();
+    names.extend(broker_setting::all().keys());
     names.extend([one, all].into_iter().flatten().flat_map(|set| set.keys().map(String::as_str)));
     names.sort_unstable();
     names.dedup();
     let entry = |name: &str| {
         let start = start.iter().find(|(other, ..)| *other == name);
-        let built_in = of_broker(name).map(|setting| setting.default.to_owned());
+        let built_in = broker_setting::all().get(name).and_then(|setting| setting.default);
         let levels = [
-            (one.and_then(|set| set.get(name)), OF_ONE_BROKER),
-            (all.and_then(|set| set.get(name)), OF_ALL_BROKERS),
-            (start.map(|(_, value, ..)| value), OF_START),
-            (built_in.as_ref(), DEFAULT),
+            (one.and_then(|set| set.get(name)).map(String::as_str), OF_ONE_BROKER),
+            (all.and_then(|set| set.get(name)).map(String::as_str), OF_ALL_BROKERS),
+            (start.map(|(_, value, ..)| value.as_str()), OF_START),
+            (built_in, DEFAULT),
         ];
         let values: Vec<_> = levels.into_iter().filter_map(|(value, source)| Some((value?, source))).collect();
-        let mut entry = broker_entry(name, &values, start.map_or("", |(.., about)| *about));
-        if let Some((_, _, config_type, _)) = start {
-            entry.config_type = *config_type;
-        }
-        entry
+        broker_entry(name, &values, start.map_or("", |(.., about)| *about))
     };
     names.into_iter().map(entry).collect()
 }

@@ -42,9 +42,6 @@ fn describe(context: &Context, id: ByteString) -> DescribedGroup {
         error_message: message.map(Into::into),
         ..Default::default()
     };
-    if id.is_empty() {
-        return refused(ErrorCode::INVALID_GROUP_ID, None);
-    }
     let state = &context.state;
     let described = state.groups.with(state, context.node.id, &id, |machine, _, _| {
         (machine.describe(&id), machine.consumers.contains_key(&*id) || machine.is_share_group(&id))

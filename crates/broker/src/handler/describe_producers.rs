@@ -44,7 +44,12 @@ pub(super) fn handle(
             let mut response = PartitionResponse { partition_index: *partition_index, ..Default::default() };
             match result {
                 Ok(active) => response.active_producers = active,
-                Err(code) => response.error_code = code,
+                Err(code) => {
+                    response.error_code = code;
+                    // Kafka says more only when it does not know the topic either.
+                    let message = || "This server does not host this topic-partition.".into();
+                    response.error_message = topic.is_err().then(message);
+                }
             }
             partitions.push(response);
         }

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use milena_messages::describe_topic_partitions::request::TopicRequest;
 use milena_messages::describe_topic_partitions::response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
@@ -28,16 +29,14 @@ pub(super) fn handle(
     }
     if let Some(cursor) = &request.cursor {
         if cursor.partition_index < 0 || !asked.is_empty() && !asked.contains(&cursor.topic_name) {
-            let refused = |name| DescribeTopicPartitionsResponseTopic {
-                error_code: ErrorCode::INVALID_REQUEST,
-                name: Some(name),
-                ..Default::default()
-            };
-            let topics = asked.into_iter().map(refused).collect();
-            return DescribeTopicPartitionsResponse { topics, ..Default::default() };
+            return refused(&request, ErrorCode::INVALID_REQUEST);
         }
         names = names.split_off(&cursor.topic_name);
         first = if names.first() == Some(&cursor.topic_name) { cursor.partition_index } else { 0 };
+    }
+    if names.iter().any(|name| name.is_empty()) {
+        // Kafka fails.
+        return refused(&request, ErrorCode::UNKNOWN_SERVER_ERROR);
     }
     let mut unauthorized = Vec::new();
     names.retain(|name| {
@@ -102,6 +101,16 @@ pub(super) fn handle(
     response
 }
 
+/// The topics as they were listed, each with the error.
+fn refused(request: &DescribeTopicPartitionsRequest, error_code: ErrorCode) -> DescribeTopicPartitionsResponse {
+    let topic = |topic: &TopicRequest| DescribeTopicPartitionsResponseTopic {
+        error_code,
+        name: Some(topic.name.clone()),
+        ..Default::default()
+    };
+    DescribeTopicPartitionsResponse { topics: request.topics.iter().map(topic).collect(), ..Default::default() }
+}
+
 #[cfg(test)]
 mod tests {
     use milena_messages::describe_topic_partitions::request;
@@ -148,6 +157,8 @@ mod tests {
         assert_eq!(ask(&["t", "u"], 9, Some(("tt", 0))), (vec![bad("t", invalid), bad("u", invalid)], None));
         assert_eq!(ask(&["t", "u"], 9, Some(("t", -1))), (vec![bad("t", invalid), bad("u", invalid)], None));
         assert_eq!(ask(&[], 1, Some(("tt", 2))), (vec![fine("u", 1)], at("u", 1)));
+        let failed = ErrorCode::UNKNOWN_SERVER_ERROR;
+        assert_eq!(ask(&["t", "", "t"], 1, None), (vec![bad("t", failed), bad("", failed), bad("t", failed)], None));
         assert_eq!(ask(&["a/b"], 1, None), (vec![bad("a/b", ErrorCode::INVALID_TOPIC_EXCEPTION)], None));
     }
 }

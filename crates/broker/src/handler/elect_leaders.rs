@@ -14,7 +14,15 @@ const UNCLEAN: i8 = 1;
 pub(super) fn handle(context: &Context, request: ElectLeadersRequest, cost: &mut Cost) -> ElectLeadersResponse {
     let state = &context.state;
     if !matches!(request.election_type, PREFERRED | UNCLEAN) {
-        return ElectLeadersResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() };
+        let code = ErrorCode::INVALID_REQUEST;
+        let refusal = || Refusal::new(code, "The server was asked for an election of a type that it does not know.");
+        let refused = |wanted: TopicPartitions| ReplicaElectionResult {
+            partition_result: wanted.partitions.iter().map(|index| respond(*index, Err(refusal()))).collect(),
+            topic: wanted.topic,
+            ..Default::default()
+        };
+        let replica_election_results = request.topic_partitions.into_iter().flatten().map(refused).collect();
+        return ElectLeadersResponse { error_code: code, replica_election_results, ..Default::default() };
     }
     if let Err(refusal) = context.authorize_cluster(Operation::Alter) {
         let topic = |topic: TopicPartitions| ReplicaElectionResult {
@@ -103,6 +111,7 @@ mod tests {
         assert_eq!((topic.partition(0).unwrap().leadership().leader, ask(0, None).1), (3, vec![]));
         assert_eq!(ask(1, Some(&[0])).1, [(0, ErrorCode::ELECTION_NOT_NEEDED)]);
         assert_eq!(ask(5, None), (ErrorCode::INVALID_REQUEST, vec![]));
+        assert_eq!(ask(5, Some(&[1])).1, [(1, ErrorCode::INVALID_REQUEST)]);
         // Node 1 left the replicas in sync first; then node 3 is gone too, and node 1 comes back.
         state.node_down(1);
         state.node_down(3);

@@ -26,9 +26,11 @@ pub(super) fn handle(context: &Context, request: FindCoordinatorRequest, _cost: 
         return FindCoordinatorResponse { coordinators, ..Default::default() };
     }
     let found = coordinator(context, request.key, kind);
+    let fine = found.error_code.is_none();
     FindCoordinatorResponse {
         error_code: found.error_code,
-        error_message: found.error_message,
+        // Kafka puts the name of the code there.
+        error_message: if fine { Some("NONE".into()) } else { found.error_message },
         node_id: found.node_id,
         host: found.host,
         port: found.port,
@@ -96,6 +98,7 @@ mod tests {
         let state = state();
         let one = handle(&state, FindCoordinatorRequest { key: "g".into(), ..Default::default() }, 3);
         assert_eq!((one.error_code, one.node_id, one.port), (ErrorCode::NONE, 1, 9092));
+        assert_eq!(one.error_message.as_deref(), Some("NONE"));
         let request = FindCoordinatorRequest {
             coordinator_keys: vec!["g".into(), "h".into()],
             key_type: TRANSACTION,

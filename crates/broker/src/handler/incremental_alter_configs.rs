@@ -110,6 +110,19 @@ mod tests {
             ((2, "t"), vec![("retention.ms", SET, None)], invalid, "Null value not supported for : retention.ms"),
             ((2, "t"), vec![("retention.ms", 7, Some("1"))], ErrorCode::UNKNOWN_SERVER_ERROR, ""),
             ((2, "t"), vec![("no.such", SET, Some("x"))], config, "Unknown topic config name: no.such"),
+            // The changes come before the name, and the values before the question whether there is such a topic.
+            (
+                (2, ""),
+                vec![("preallocate", SUBTRACT, Some("x"))],
+                config,
+                "Can't SUBTRACT to key preallocate because its type is not LIST.",
+            ),
+            (
+                (2, "zz"),
+                vec![("retention.ms", SET, Some("x"))],
+                config,
+                "Invalid value x for configuration retention.ms: Not a number of type LONG",
+            ),
             (
                 (2, "t"),
                 vec![("retention.ms", SET, Some("1")), ("retention.ms", DELETE, None)],
@@ -126,6 +139,25 @@ mod tests {
                 vec![("broker.id", SET, Some("2"))],
                 invalid,
                 "Cannot update these configs dynamically: [broker.id]",
+            ),
+            (
+                (4, ""),
+                vec![("log.dirs", SUBTRACT, Some("/tmp"))],
+                invalid,
+                "Cannot update these configs dynamically: [log.dirs]",
+            ),
+            ((4, "1"), vec![("node.id", DELETE, None)], ErrorCode::NONE, ""),
+            (
+                (4, ""),
+                vec![("log.retention.ms", APPEND, Some("1"))],
+                config,
+                "Config value append is not allowed for config key: log.retention.ms",
+            ),
+            (
+                (4, "1"),
+                vec![("log.cleaner.threads", SET, Some("x"))],
+                invalid,
+                "Invalid value x for configuration log.cleaner.threads: Not a number of type INT",
             ),
             (
                 (32, "g"),

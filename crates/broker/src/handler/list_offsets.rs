@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use milena_messages::list_offsets::request::ListOffsetsPartition;
+use milena_messages::list_offsets::request::{ListOffsetsPartition, ListOffsetsTopic};
 use milena_messages::list_offsets::response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use milena_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
 
@@ -44,6 +44,9 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
             *times.entry((topic.name.clone(), partition.partition_index)).or_default() += 1;
         }
     }
+    if !matches!(request.isolation_level, 0 | 1) {
+        return failed(&request);
+    }
     let committed = request.isolation_level == 1;
     let mut topics = Vec::new();
     for wanted in request.topics {
@@ -62,7 +65,6 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
                 _ if topic.as_ref().err() == Some(&ErrorCode::TOPIC_AUTHORIZATION_FAILED) => {
                     Err(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
                 }
-                _ if !matches!(request.isolation_level, 0 | 1) => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
                 _ if repeated => Err(ErrorCode::INVALID_REQUEST),
                 _ if !is_known(partition.timestamp, context.version) => Err(ErrorCode::UNSUPPORTED_VERSION),
                 Some(found) => look_up(context, &found, partition, committed, cost),
@@ -78,6 +80,21 @@ pub(super) fn handle(context: &Context, request: ListOffsetsRequest, cost: &mut 
         }
     }
     ListOffsetsResponse { topics, ..Default::default() }
+}
+
+/// The response of Kafka when it fails: each partition as it was listed.
+fn failed(request: &ListOffsetsRequest) -> ListOffsetsResponse {
+    let partition = |partition: &ListOffsetsPartition| ListOffsetsPartitionResponse {
+        partition_index: partition.partition_index,
+        error_code: ErrorCode::UNKNOWN_SERVER_ERROR,
+        ..Default::default()
+    };
+    let topic = |topic: &ListOffsetsTopic| ListOffsetsTopicResponse {
+        name: topic.name.clone(),
+        partitions: topic.partitions.iter().map(partition).collect(),
+        ..Default::default()
+    };
+    ListOffsetsResponse { topics: request.topics.iter().map(topic).collect(), ..Default::default() }
 }
 
 fn look_up(

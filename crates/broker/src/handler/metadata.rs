@@ -24,6 +24,18 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
         None => true,
         Some(topics) => version == 0 && topics.is_empty(),
     };
+    let is_nothing = |topic: &MetadataRequestTopic| topic.name.is_none() && topic.topic_id.is_zero();
+    if version >= 12 && request.topics.iter().flatten().any(is_nothing) {
+        // Kafka fails.
+        let failed = |topic: &MetadataRequestTopic| MetadataResponseTopic {
+            error_code: ErrorCode::UNKNOWN_SERVER_ERROR,
+            name: Some(topic.name.clone().unwrap_or_default()),
+            topic_id: topic.topic_id,
+            ..Default::default()
+        };
+        let topics = request.topics.iter().flatten().map(failed).collect();
+        return MetadataResponse { topics, ..Default::default() };
+    }
     let mut topics: Vec<_> = if all {
         let mut topics = state.topics();
         topics.retain(|topic| context.may(Operation::Describe, Resource::topic(&topic.name)));
@@ -99,7 +111,8 @@ fn look_up(context: &Context, wanted: &MetadataRequestTopic, create: bool) -> Me
                     return refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
                 }
                 match state.auto_create(name) {
-                    Ok(topic) => describe(state, &topic),
+                    // Kafka creates it after the response: the client has to ask again.
+                    Ok(_) => refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
                     Err(refusal) => refused(refusal.code),
                 }
             }
@@ -167,6 +180,9 @@ mod tests {
     #[test]
     fn asking_for_an_unknown_topic_creates_it() {
         let state = state();
+        // As Kafka 4.4, whose first response comes before the topic is there.
+        let topic = handle(&state, named("new"), 0).topics.remove(0);
+        assert_eq!((topic.error_code, topic.partitions.len()), (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, 0));
         let topic = handle(&state, named("new"), 0).topics.remove(0);
         assert_eq!((topic.error_code, topic.partitions.len()), (ErrorCode::NONE, 1));
         assert_eq!(topic.partitions[0].replica_nodes, Int32s::from_slice(&[1]));
@@ -197,6 +213,9 @@ mod tests {
         };
         assert_eq!(by_id(id, 12).name.as_deref(), Some("a"));
         assert_eq!(by_id(id, 11).error_code, ErrorCode::INVALID_REQUEST);
+        // As Kafka 4.4, when there is neither id nor name.
+        let nothing = by_id(Uuid::ZERO, 12);
+        assert_eq!((nothing.error_code, nothing.name.as_deref()), (ErrorCode::UNKNOWN_SERVER_ERROR, Some("")));
         let unknown = by_id(Uuid::from_bytes([7; 16]), 13);
         assert_eq!((unknown.error_code, unknown.name), (ErrorCode::UNKNOWN_TOPIC_ID, None));
     }

@@ -16,8 +16,8 @@ use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::release::Release;
 use crate::security::acl::{Operation, Resource};
-use crate::storage::incoming::{self, IncomingBatch, Rejected};
-use crate::storage::log::BatchKind;
+use crate::storage::incoming::{self, Head, IncomingBatch, Rejected};
+use crate::storage::partition::{Inner, Partition};
 use crate::storage::producer_state::Appended;
 use crate::transaction::{self, Producer};
 
@@ -53,6 +53,7 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
     let is_transactional_refused =
         is_transactional(&request.topic_data) && !transactional_id.as_deref().is_some_and(may);
     let now_ms = state.now_ms();
+    let request_of = Of { acks, transactional_id: transactional_id.as_deref(), now_ms };
     let topics: Vec<_> = each_once(request.topic_data)
         .into_iter()
         .map(|mut data| {
@@ -66,18 +67,15 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
                 let known = match &topic {
                     Err(code) => Err(no_topic(*code)),
                     Ok(topic) if topic.partition(index).is_none() => Err(no_partition(index)),
-                    Ok(_) if !matches!(acks, -1..=1) => {
-                        let message = format!("acks is {acks}, it has to be -1, 0 or 1");
-                        Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message))
-                    }
                     Ok(topic) => Ok(topic),
                 };
+                let head = Head::of(partition.records.as_ref());
                 let checked = known
-                    .map_err(Rejected::from)
+                    .map_err(|refusal| Rejected { early: true, ..refusal.into() })
                     .and_then(|topic| incoming::check(partition.records, version, &topic.config(), now_ms, cost));
-                (index, checked)
+                (index, head, checked)
             };
-            let partitions: Vec<(i32, Checked)> =
+            let partitions: Vec<(i32, Option<Head>, Checked)> =
                 std::mem::take(&mut data.partition_data).into_iter().map(&mut check).collect();
             (data, topic, partitions)
         })
@@ -89,13 +87,13 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
     let responses: Vec<_> = topics
         .into_iter()
         .map(|(data, topic, partitions)| {
-            let partition = |(index, checked): (i32, Checked)| {
-                let append = |batches: Vec<IncomingBatch>| {
-                    let topic = topic.as_deref().map_err(|code| no_topic(*code))?;
-                    admit_all(context, transactional_id.as_deref(), topic, index, &batches)?;
-                    append(context.node.id, topic, index, batches, acks, now_ms)
+            let partition = |(index, head, checked): (i32, Option<Head>, Checked)| {
+                let checked = match (checked, topic.as_deref()) {
+                    (Err(rejected), _) if rejected.early => Err(rejected),
+                    (_, Err(code)) => Err(no_topic(*code).into()),
+                    (checked, Ok(topic)) => append(context, &request_of, topic, index, head, checked),
                 };
-                let mut response = respond(&state.release, index, checked.and_then(append));
+                let mut response = respond(&state.release, index, checked);
                 if version >= LEADER_HINTS && response.error_code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
                     if let Some(partition) = topic.as_deref().ok().and_then(|topic| topic.partition(index)) {
                         let leadership = partition.leadership();
@@ -138,6 +136,13 @@ fn leaders(context: &Context, responses: &[TopicProduceResponse]) -> Vec<NodeEnd
     alive.map(place).collect()
 }
 
+/// What a request says about all of its partitions.
+struct Of<'a> {
+    acks: i16,
+    transactional_id: Option<&'a str>,
+    now_ms: i64,
+}
+
 /// A client that wants no response learns of an error by losing the connection, as in Kafka.
 fn without_response(responses: &[TopicProduceResponse]) -> Outcome<ProduceResponse> {
     let failed = responses.iter().flat_map(|topic| &topic.partition_responses).find(|one| !one.error_code.is_none());
@@ -177,40 +182,73 @@ const LEADER_HINTS: i16 = 10;
 /// From here on a partition joins the transaction with the first batch (KIP-890).
 const IMPLICIT: i16 = 12;
 
-/// Checks that transactional batches belong to an open transaction.
-fn admit_all(
-    context: &Context,
-    transactional_id: Option<&str>,
-    topic: &Topic,
-    index: i32,
-    batches: &[IncomingBatch],
-) -> Result<(), Refusal> {
+/// Before that a partition outside of the transaction is INVALID_TXN_STATE (KIP-890).
+const ABORTABLE: i16 = 11;
+
+/// Checks that a transactional batch belongs to an open transaction.
+fn admit(context: &Context, id: &str, topic: &Topic, index: i32, head: Head) -> Result<(), Refusal> {
     let partition = topic.partition(index).ok_or_else(|| no_partition(index))?;
-    for batch in batches.iter().filter(|batch| batch.kind == BatchKind::Transactional) {
-        let Some(sequence) = batch.sequence else { continue };
-        let Some(id) = transactional_id else {
-            let message = "A transactional batch comes with a transactional id";
-            return Err(Refusal::new(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message));
-        };
-        if partition.with(|partition| partition.transactions.open_since(sequence.producer_id).is_some()) {
-            continue;
+    let is_open = |partition: &mut Inner| {
+        let open = partition.transactions.open_since(head.producer_id).is_some()
+            && partition.producers.epoch(head.producer_id) == Some(head.epoch);
+        if !open {
+            partition.producers.verifies(head.producer_id, head.epoch, head.sequence);
         }
-        let producer = Producer { id: sequence.producer_id, epoch: sequence.epoch };
-        transaction::admit(&context.state, id, producer, (&topic.name, index), context.version >= IMPLICIT)
-            .map_err(|code| Refusal::new(code, "The partition is not part of an open transaction of the producer."))?;
+        open
+    };
+    if partition.with(is_open) {
+        return Ok(());
     }
-    Ok(())
+    let producer = Producer { id: head.producer_id, epoch: head.epoch };
+    let admitted = transaction::admit(&context.state, id, producer, (&topic.name, index), context.version >= IMPLICIT);
+    admitted.map_err(|code| match code {
+        ErrorCode::TRANSACTION_ABORTABLE if context.version < ABORTABLE => {
+            Refusal::new(ErrorCode::INVALID_TXN_STATE, "Partition was not added to the transaction")
+        }
+        code => Refusal::new(code, "The partition is not part of an open transaction of the producer."),
+    })
 }
 
+/// Looks at the transaction, then at acks, then at the batch itself, as Kafka does.
 fn append(
-    node: i32,
+    context: &Context,
+    request: &Of<'_>,
     topic: &Topic,
     index: i32,
-    batches: Vec<IncomingBatch>,
-    acks: i16,
-    now_ms: i64,
+    head: Option<Head>,
+    checked: Checked,
 ) -> Result<(Appended, i64), Rejected> {
+    let transactional = head.filter(|head| head.is_transactional && head.producer_id >= 0);
+    if let (Some(id), Some(head)) = (request.transactional_id, transactional) {
+        admit(context, id, topic, index, head)?;
+    }
+    let (node, acks) = (context.node.id, request.acks);
+    if !matches!(acks, -1..=1) {
+        let message = format!("acks is {acks}, it has to be -1, 0 or 1");
+        return Err(Refusal::new(ErrorCode::INVALID_REQUIRED_ACKS, message).into());
+    }
     let partition = topic.partition(index).ok_or_else(|| no_partition(index))?;
+    let log_start_offset = partition.with_log(|log| log.start_offset());
+    let appended = checked.and_then(|batches| append_all(node, topic, &partition, batches, request));
+    appended.map_err(|rejected| match rejected.refusal.code {
+        // Kafka has not come to the log then, or says nothing about it.
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+        | ErrorCode::MESSAGE_TOO_LARGE
+        | ErrorCode::RECORD_LIST_TOO_LARGE
+        | ErrorCode::CORRUPT_MESSAGE
+        | ErrorCode::KAFKA_STORAGE_ERROR => rejected,
+        _ => Rejected { log_start_offset, ..rejected },
+    })
+}
+
+fn append_all(
+    node: i32,
+    topic: &Topic,
+    partition: &Partition,
+    batches: Vec<IncomingBatch>,
+    request: &Of<'_>,
+) -> Result<(Appended, i64), Rejected> {
+    let acks = request.acks;
     let (leadership, needed) = (partition.leadership(), topic.config().min_in_sync);
     if acks == -1 && leadership.leader == node && leadership.in_sync.len() < needed {
         let message = format!("{} replicas are in sync, min.insync.replicas is {needed}", leadership.in_sync.len());
@@ -218,7 +256,7 @@ fn append(
     }
     let mut first = None;
     for batch in batches {
-        let appended = partition.append(node, batch, now_ms)?;
+        let appended = partition.append(node, batch, request.now_ms)?;
         first.get_or_insert(appended);
     }
     let nothing = Appended { base_offset: -1, log_append_time_ms: -1 };
@@ -244,8 +282,13 @@ fn respond(release: &Release, index: i32, result: Result<(Appended, i64), Reject
                 index,
                 error_code: release.code(rejected.refusal.code),
                 base_offset: -1,
+                log_start_offset: rejected.log_start_offset,
+                // Kafka says why only where single records are at fault, or the transaction.
+                error_message: rejected
+                    .refusal
+                    .text()
+                    .filter(|_| !rejected.records.is_empty() || rejected.refusal.code == ErrorCode::INVALID_TXN_STATE),
                 record_errors: rejected.records.into_iter().map(record).collect(),
-                error_message: rejected.refusal.text(),
                 ..Default::default()
             }
         }
@@ -304,7 +347,8 @@ mod tests {
         create(&state, "a", 1);
         assert!(matches!(handle(&state, request(batch(), 0), 3), Outcome::Nothing));
         assert!(matches!(handle(&state, request(Bytes::new(), 0), 3), Outcome::Close(_)));
-        assert_eq!(only(handle(&state, request(batch(), 2), 3)).error_code, ErrorCode::INVALID_REQUIRED_ACKS);
+        let refused = only(handle(&state, request(batch(), 2), 9));
+        assert_eq!((refused.error_code, refused.error_message), (ErrorCode::INVALID_REQUIRED_ACKS, None));
         assert_eq!(only(handle(&state, request(batch(), 1), 3)).base_offset, 2);
     }
 
@@ -337,6 +381,61 @@ mod tests {
         assert_eq!(send(0, 3), (ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1));
         assert_eq!(send(1, 0), (ErrorCode::NONE, 2));
         assert_eq!(send(0, 2), (ErrorCode::INVALID_PRODUCER_EPOCH, -1));
+    }
+
+    /// As Kafka 4.4: it is written, and no part of a transaction.
+    #[test]
+    fn a_transactional_batch_without_a_producer_is_written() {
+        let state = state();
+        let topic = create(&state, "a", 1);
+        let mut builder = BatchBuilder::new().transactional(true);
+        builder.push(&Record::from_value("x")).unwrap();
+        let mut request = request(builder.build().unwrap(), -1);
+        request.transactional_id = Some("t".into());
+        assert_eq!(only(handle(&state, request, 13)).error_code, ErrorCode::UNKNOWN_TOPIC_ID);
+        let mut builder = BatchBuilder::new().transactional(true);
+        builder.push(&Record::from_value("x")).unwrap();
+        let request =
+            ProduceRequest { transactional_id: Some("t".into()), ..self::request(builder.build().unwrap(), 1) };
+        assert_eq!(only(handle(&state, request, 12)).error_code, ErrorCode::NONE);
+        topic.partition(0).unwrap().with(|partition| {
+            assert_eq!((partition.last_stable_offset(), partition.producers.all().count()), (1, 0));
+        });
+    }
+
+    /// The order and values of Kafka 4.4.
+    #[test]
+    fn the_transaction_is_looked_at_before_acks_and_acks_before_the_batch() {
+        let state = state();
+        create(&state, "a", 1);
+        let ask = |sequence, acks, damaged: bool, version| {
+            let mut builder = BatchBuilder::new().producer(5, 0, sequence).transactional(true);
+            builder.push(&Record::from_value("x")).unwrap();
+            let mut bytes = builder.build().unwrap().to_vec();
+            if damaged {
+                *bytes.last_mut().unwrap() ^= 1;
+            }
+            let mut request = request(bytes.into(), acks);
+            request.transactional_id = Some("t".into());
+            only(handle(&state, request, version)).error_code
+        };
+        assert_eq!(ask(0, 2, true, 11), ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+        let mut damaged = batch().to_vec();
+        *damaged.last_mut().unwrap() ^= 1;
+        let damaged = Bytes::from(damaged);
+        assert_eq!(only(handle(&state, request(damaged.clone(), 2), 9)).error_code, ErrorCode::INVALID_REQUIRED_ACKS);
+        let corrupt = only(handle(&state, request(damaged, 1), 9));
+        assert_eq!((corrupt.error_code, corrupt.log_start_offset), (ErrorCode::CORRUPT_MESSAGE, -1));
+        // A sequence that does not fit is found in the log.
+        let send = |sequence| {
+            let mut builder = BatchBuilder::new().producer(9, 0, sequence);
+            builder.push(&Record::from_value("x")).unwrap();
+            only(handle(&state, request(builder.build().unwrap(), 1), 9))
+        };
+        assert_eq!(send(0).error_code, ErrorCode::NONE);
+        let gap = send(4);
+        assert_eq!((gap.error_code, gap.log_start_offset), (ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, 0));
+        assert_eq!(gap.error_message, None);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::group::offset::{Committer, Offset};
 use crate::security::acl::{Operation, Resource};
 use crate::transaction::{self, Producer};
 
+/// From here on a group outside of the transaction has an error of its own (KIP-890).
+const ABORTABLE: i16 = 4;
 /// From here on topics go by id.
 const TOPIC_IDS: i16 = 6;
 /// From here on the group joins the transaction with the first commit (KIP-890).
@@ -84,10 +86,12 @@ fn commit(
     };
     let index = state.groups.index(state, group)?;
     let node = context.node.id;
-    // A member that may not commit does not become a part of the transaction.
-    state.groups.with(state, node, group, |machine, now_ms, _| machine.check_commit(group, who, now_ms))??;
     let place = (state.groups.topic_name(), index);
-    transaction::admit(state, &request.transactional_id, producer, place, context.version >= IMPLICIT)?;
+    let admitted = transaction::admit(state, &request.transactional_id, producer, place, context.version >= IMPLICIT);
+    admitted.map_err(|code| match code {
+        ErrorCode::TRANSACTION_ABORTABLE if context.version < ABORTABLE => ErrorCode::INVALID_TXN_STATE,
+        code => code,
+    })?;
     state.groups.with(state, node, group, |machine, now_ms, effects| {
         machine.check_commit(group, who, now_ms)?;
         effects.transactional(producer.id, producer.epoch);

@@ -46,11 +46,43 @@ pub(crate) struct Rejected {
     pub(crate) refusal: Refusal,
     /// The records at fault by their place in the batch, when it is not the batch as a whole (KIP-467).
     pub(crate) records: Vec<(i32, String)>,
+    /// Kafka refuses it before it looks at the transaction and at the acks of the request.
+    pub(crate) early: bool,
+    /// The first offset of the log, when Kafka says it; -1 when not.
+    pub(crate) log_start_offset: i64,
+}
+
+impl Rejected {
+    fn early(refusal: Refusal) -> Self {
+        Self { early: true, ..refusal.into() }
+    }
 }
 
 impl From<Refusal> for Rejected {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, records: Vec::new() }
+        Self { refusal, records: Vec::new(), early: false, log_start_offset: -1 }
+    }
+}
+
+/// What the header of a batch says about its producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) is_transactional: bool,
+    pub(crate) producer_id: i64,
+    pub(crate) epoch: i16,
+    pub(crate) sequence: i32,
+}
+
+impl Head {
+    /// Of the first batch, which is not checked in any way.
+    pub(crate) fn of(records: Option<&Bytes>) -> Option<Self> {
+        let first = Batches::new(records?.clone()).next()?.ok()?;
+        Some(Self {
+            is_transactional: first.is_transactional(),
+            producer_id: first.producer_id(),
+            epoch: first.producer_epoch(),
+            sequence: first.base_sequence(),
+        })
     }
 }
 
@@ -74,7 +106,7 @@ pub(crate) fn check(
     let mut walk = Batches::new(records.unwrap_or_default());
     let mut entries = Vec::new();
     for entry in walk.by_ref() {
-        entries.push(entry.map_err(|error| corrupt(&error))?);
+        entries.push(entry.map_err(|error| Rejected::early(corrupt(&error)))?);
     }
     if version < 3 {
         if entries.iter().any(|entry| entry.magic() < 2) {
@@ -89,19 +121,26 @@ pub(crate) fn check(
     }
     match &entries[..] {
         // A batch that is cut off is no batch.
-        [] => Err(invalid(format!("Produce version {version} takes at least one record batch per partition")).into()),
+        [] => Err(Rejected::early(invalid(format!(
+            "Produce version {version} takes at least one record batch per partition"
+        )))),
         [entry] if entry.magic() == 2 => {
             if walk.partial().is_some() {
                 return Err(Refusal::new(ErrorCode::CORRUPT_MESSAGE, "There are bytes after the record batch").into());
             }
+            if version < 7 && matches!(entry.codec(), Ok(Codec::Zstd)) {
+                let message = "zstd needs Produce version 7";
+                return Err(Rejected::early(Refusal::new(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, message)));
+            }
             Ok(vec![check_batch(entry, version, config, now_ms, cost)?])
         }
-        [entry] => Err(invalid(format!(
+        [entry] => Err(Rejected::early(invalid(format!(
             "Produce version {version} takes record batches of magic 2 only, this one has magic {}",
             entry.magic()
-        ))
-        .into()),
-        _ => Err(invalid(format!("Produce version {version} takes exactly one record batch per partition")).into()),
+        )))),
+        _ => Err(Rejected::early(invalid(format!(
+            "Produce version {version} takes exactly one record batch per partition"
+        )))),
     }
 }
 
@@ -144,7 +183,8 @@ fn check_batch(
         timestamps,
         max_timestamp,
         log_append_time_ms: if config.log_append_time { now_ms } else { -1 },
-        kind: if batch.is_transactional() { BatchKind::Transactional } else { BatchKind::Plain },
+        // Kafka takes a transactional batch of no producer, and it is no part of any transaction.
+        kind: if batch.is_transactional() && sequence.is_some() { BatchKind::Transactional } else { BatchKind::Plain },
         sequence,
     })
 }
@@ -173,9 +213,6 @@ fn check_header(batch: &Batch, version: i16, config: &TopicConfig) -> Result<(),
     }
     if batch.is_control() {
         return Err(invalid("Clients may not write control records"));
-    }
-    if batch.is_transactional() && batch.producer_id() < 0 {
-        return Err(invalid("A transactional batch needs a producer id"));
     }
     if batch.producer_id() >= 0 && (batch.base_sequence() < 0 || batch.producer_epoch() < 0) {
         return Err(invalid("A batch with a producer id needs an epoch and a sequence number"));
@@ -219,11 +256,12 @@ fn check_records(batch: &Batch, config: &TopicConfig, now_ms: i64, cost: &mut Co
     }
     if !keyless.is_empty() {
         let refusal = invalid("One or more records have been rejected");
-        return Err(Rejected { refusal, records: keyless });
+        return Err(Rejected { records: keyless, ..refusal.into() });
     }
     if !untimely.is_empty() {
         let message = "One or more records have been rejected due to invalid timestamp";
-        return Err(Rejected { refusal: Refusal::new(ErrorCode::INVALID_TIMESTAMP, message), records: untimely });
+        let refusal = Refusal::new(ErrorCode::INVALID_TIMESTAMP, message);
+        return Err(Rejected { records: untimely, ..refusal.into() });
     }
     Ok(greatest)
 }
@@ -320,7 +358,6 @@ mod tests {
         assert_eq!(with(&|bytes| bytes[26] = 2), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| (bytes[60], bytes[26]) = (3, 2)), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| bytes[22] = 0x20), ErrorCode::INVALID_RECORD);
-        assert_eq!(with(&|bytes| bytes[22] = 0x10), ErrorCode::INVALID_RECORD);
         assert_eq!(with(&|bytes| bytes[22] = 0x07), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
         assert_eq!(with(&|bytes| bytes[22] = 0x08), ErrorCode::INVALID_TIMESTAMP);
         assert_eq!(with(&|bytes| bytes[7] = 1), ErrorCode::INVALID_RECORD);

@@ -114,6 +114,7 @@ impl Inner {
         if let Some(sequence) = batch.sequence {
             self.producers.appended(sequence, appended, self.log.end_offset() - 1, batch.max_timestamp);
             if batch.kind == BatchKind::Transactional {
+                self.producers.verified(sequence.producer_id);
                 self.transactions.wrote(sequence.producer_id, appended.base_offset);
             }
         }

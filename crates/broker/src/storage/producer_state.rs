@@ -1,6 +1,6 @@
 //! What a partition remembers of idempotent producers (KIP-98).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use milena_messages::ErrorCode;
 
@@ -72,19 +72,36 @@ impl Producer {
     }
 }
 
+/// Most producers whose transaction is asked for at the coordinator at the same time.
+const MAX_VERIFYING: usize = 1000;
+
 /// The producers of one partition.
 #[derive(Debug, Default)]
-pub(crate) struct Producers(HashMap<i64, Producer>);
+pub(crate) struct Producers {
+    known: HashMap<i64, Producer>,
+    /// Epoch and least sequence number of those that came with a transactional batch, and did not write it yet (KIP-890).
+    verifying: BTreeMap<i64, (i16, i32)>,
+}
 
 impl Producers {
     /// Looks at a batch before it is appended. `Some` says that it came before, and where it went then.
     pub(crate) fn check(&self, batch: Sequence) -> Result<Option<Appended>, Refusal> {
+        let out_of_order = |expected: i32| {
+            let message = format!(
+                "Out of order sequence number for producer {} at epoch {}: {}, expected {expected}",
+                batch.producer_id, batch.epoch, batch.first
+            );
+            Err(Refusal::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message))
+        };
+        let least = self.verifying.get(&batch.producer_id).map(|(_, least)| *least);
         // Of an unknown producer any sequence is taken: what is known of it may have been lost with old records.
-        let Some(producer) = self.0.get(&batch.producer_id) else { return Ok(None) };
+        let Some(producer) = self.known.get(&batch.producer_id) else {
+            return least.filter(|least| batch.first > *least).map_or(Ok(None), out_of_order);
+        };
         if batch.epoch == producer.epoch {
             let same = |known: &&Remembered| known.first == batch.first && known.last == batch.last;
             if let Some(known) = producer.batches.iter().find(same) {
-                return Ok(Some(known.appended));
+                return Ok(Some(Appended { log_append_time_ms: known.timestamp, ..known.appended }));
             }
         }
         if batch.epoch < producer.epoch {
@@ -94,23 +111,43 @@ impl Producers {
             );
             return Err(Refusal::new(ErrorCode::INVALID_PRODUCER_EPOCH, message));
         }
+        if let Some(least) = least.filter(|least| batch.first > *least) {
+            return out_of_order(least);
+        }
         let expected = match producer.batches.back() {
             Some(known) if batch.epoch == producer.epoch => next(known.last),
             _ => 0,
         };
-        if batch.first == expected {
-            return Ok(None);
+        if batch.first == expected { Ok(None) } else { out_of_order(expected) }
+    }
+
+    /// A transactional batch is about to be written if the coordinator agrees. Until one is, none may have a greater
+    /// sequence number than the least that came.
+    pub(crate) fn verifies(&mut self, producer_id: i64, epoch: i16, sequence: i32) {
+        if self.verifying.len() >= MAX_VERIFYING && !self.verifying.contains_key(&producer_id) {
+            self.verifying.pop_first();
         }
-        let message = format!(
-            "Out of order sequence number for producer {} at epoch {}: {}, expected {expected}",
-            batch.producer_id, batch.epoch, batch.first
-        );
-        Err(Refusal::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message))
+        let entry = self.verifying.entry(producer_id).or_insert((epoch, sequence));
+        if epoch > entry.0 {
+            *entry = (epoch, sequence);
+        } else {
+            entry.1 = entry.1.min(sequence);
+        }
+    }
+
+    /// A transactional batch or a marker was appended: the producer's transaction is known to be open, or over.
+    pub(crate) fn verified(&mut self, producer_id: i64) {
+        self.verifying.remove(&producer_id);
+    }
+
+    /// The epoch of a producer that wrote here.
+    pub(crate) fn epoch(&self, producer_id: i64) -> Option<i16> {
+        self.known.get(&producer_id).map(|producer| producer.epoch)
     }
 
     /// Remembers a batch that was appended, with its last offset and greatest timestamp.
     pub(crate) fn appended(&mut self, batch: Sequence, appended: Appended, last_offset: i64, timestamp: i64) {
-        let producer = self.0.entry(batch.producer_id).or_insert_with(|| Producer::new(batch.epoch));
+        let producer = self.known.entry(batch.producer_id).or_insert_with(|| Producer::new(batch.epoch));
         producer.enter(batch.epoch);
         if producer.batches.len() == REMEMBERED {
             producer.batches.pop_front();
@@ -133,7 +170,7 @@ impl Producers {
             // What Kafka fails on.
             return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
         }
-        match self.0.get(&producer_id) {
+        match self.known.get(&producer_id) {
             Some(known) if epoch < known.epoch => Err(ErrorCode::INVALID_PRODUCER_EPOCH),
             Some(known) if coordinator_epoch < known.coordinator_epoch => {
                 Err(ErrorCode::TRANSACTION_COORDINATOR_FENCED)
@@ -144,22 +181,23 @@ impl Producers {
 
     /// A marker of this epoch ended the producer's transaction. A greater epoch than before fences the former ones.
     pub(crate) fn ended(&mut self, producer_id: i64, epoch: i16, coordinator_epoch: i32, timestamp: i64) {
-        let producer = self.0.entry(producer_id).or_insert_with(|| Producer::new(epoch));
+        let producer = self.known.entry(producer_id).or_insert_with(|| Producer::new(epoch));
         if producer.epoch < epoch {
             producer.enter(epoch);
         }
         producer.coordinator_epoch = coordinator_epoch;
         producer.last_timestamp = timestamp;
+        self.verified(producer_id);
     }
 
     /// Forgets the producers that were last seen this long ago, unless this holds of them.
     pub(crate) fn expire(&mut self, now_ms: i64, after_ms: i64, stays: impl Fn(i64) -> bool) {
-        self.0.retain(|id, producer| now_ms.saturating_sub(producer.last_timestamp) < after_ms || stays(*id));
+        self.known.retain(|id, producer| now_ms.saturating_sub(producer.last_timestamp) < after_ms || stays(*id));
     }
 
     /// All producers by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = (i64, &Producer)> {
-        self.0.iter().map(|(id, producer)| (*id, producer))
+        self.known.iter().map(|(id, producer)| (*id, producer))
     }
 }
 
@@ -180,13 +218,17 @@ mod tests {
         let mut producers = Producers::default();
         for (index, batch) in batches.iter().enumerate() {
             assert_eq!(producers.check(*batch), Ok(None));
-            producers.appended(*batch, at(index as i64), index as i64, 0);
+            let appended = Appended { base_offset: index as i64, log_append_time_ms: -1 };
+            producers.appended(*batch, appended, index as i64, TIME);
         }
         producers
     }
 
+    const TIME: i64 = 0;
+
+    /// Of a batch that comes again Kafka says its greatest timestamp.
     fn at(base_offset: i64) -> Appended {
-        Appended { base_offset, log_append_time_ms: -1 }
+        Appended { base_offset, log_append_time_ms: TIME }
     }
 
     fn code(result: Result<Option<Appended>, Refusal>) -> ErrorCode {
@@ -236,6 +278,22 @@ mod tests {
         assert_eq!(producers.all().count(), 2);
         producers.expire(1000, 1000, |_| false);
         assert_eq!(producers.all().map(|(id, _)| id).collect::<Vec<_>>(), [8]);
+    }
+
+    /// As in Kafka 4.4, where the first attempt failed because its transaction was not open.
+    #[test]
+    fn a_transaction_begins_with_the_least_sequence_that_came() {
+        let mut producers = Producers::default();
+        producers.verifies(7, 0, 0);
+        producers.verifies(7, 0, 2);
+        assert_eq!(code(producers.check(batch(0, 2, 4))), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+        assert_eq!(producers.check(batch(0, 0, 1)), Ok(None));
+        producers.verifies(7, 1, 5);
+        assert_eq!(producers.check(batch(1, 5, 5)), Ok(None));
+        producers.verified(7);
+        assert_eq!(producers.check(batch(0, 9, 9)), Ok(None));
+        (0..5000).for_each(|id| producers.verifies(id, 0, 0));
+        assert_eq!(producers.verifying.len(), MAX_VERIFYING);
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(crate) fn admit(
     (topic, partition): (&str, i32),
     implicit: bool,
 ) -> Result<(), ErrorCode> {
+    if id.is_empty() {
+        return Err(ErrorCode::INVALID_REQUEST);
+    }
     let node = state.transactions.find(state, id)?.id;
     let admitted = state.transactions.with(state, node, id, |machine, now_ms, effects| {
         if implicit {

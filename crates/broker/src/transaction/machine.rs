@@ -156,8 +156,8 @@ impl TransactionMachine {
         let is_known = |expected: Producer| {
             expected.epoch == -1
                 || expected.id == known.producer_id
-                // The response that brought a new id was lost.
-                || expected.id == known.previous_producer_id
+                // The response that brought a new id, as the epochs of the old one were used up, was lost.
+                || (expected.id == known.previous_producer_id && expected.epoch >= LAST_EPOCH)
         };
         if expected.is_some_and(|expected| !is_known(expected)) {
             return Err(ErrorCode::PRODUCER_FENCED);
@@ -165,10 +165,8 @@ impl TransactionMachine {
         match known.status {
             Status::PrepareCommit | Status::PrepareAbort => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
             Status::Ongoing => {
-                // The producer of the open transaction is fenced; the client comes again when it is aborted.
-                if expected.is_some_and(|expected| expected.epoch != -1 && expected.epoch != known.epoch) {
-                    return Err(ErrorCode::PRODUCER_FENCED);
-                }
+                // The producer of the open transaction is fenced, whatever epoch the client names; it comes again when
+                // the transaction is aborted.
                 self.fence(id, known, now_ms, effects);
                 Err(ErrorCode::CONCURRENT_TRANSACTIONS)
             }
@@ -302,7 +300,7 @@ impl TransactionMachine {
         match known.status {
             Status::PrepareCommit | Status::PrepareAbort => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
             Status::Ongoing if known.partitions.contains(&(topic.to_owned(), partition)) => Ok(()),
-            _ => Err(ErrorCode::INVALID_TXN_STATE),
+            _ => Err(ErrorCode::TRANSACTION_ABORTABLE),
         }
     }
 
@@ -320,13 +318,16 @@ impl TransactionMachine {
     ) -> Result<Producer, ErrorCode> {
         let End { commit, bumps_epoch, .. } = end;
         let known = self.transactions.get(id).cloned().ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
-        let rotated = producer.id == known.previous_producer_id && known.epoch == 0;
-        if known.producer_id != producer.id && !(bumps_epoch && rotated) {
+        // Clients that do not raise the epoch with each transaction repeat a request at the same epoch.
+        let bumped = bumps_epoch && known.bumps_epoch;
+        let spent = producer.epoch == LAST_EPOCH - 1;
+        let rotated = bumped && spent && producer.id == known.previous_producer_id && known.epoch == 0;
+        if known.producer_id != producer.id && !rotated {
             return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
         }
         let now = Producer { id: known.producer_id, epoch: known.epoch };
         // The response to the same request was lost, and the epoch was raised by it.
-        let repeated = bumps_epoch && (rotated || producer.epoch.checked_add(1) == Some(known.epoch));
+        let repeated = rotated || (bumped && producer.epoch.checked_add(1) == Some(known.epoch));
         if producer.epoch != known.epoch && !repeated {
             return Err(ErrorCode::PRODUCER_FENCED);
         }

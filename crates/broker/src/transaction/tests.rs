@@ -79,7 +79,7 @@ fn a_transaction_begins_with_its_first_partition_and_ends_with_its_markers() {
     assert_eq!(bench.end(producer, true, false), Err(ErrorCode::INVALID_TXN_STATE));
     assert_eq!(bench.add(producer, 0), Ok(()));
     assert_eq!((bench.status(), bench.machine.verify("t", producer, "a", 0)), (Status::Ongoing, Ok(())));
-    assert_eq!(bench.machine.verify("t", producer, "a", 1), Err(ErrorCode::INVALID_TXN_STATE));
+    assert_eq!(bench.machine.verify("t", producer, "a", 1), Err(ErrorCode::TRANSACTION_ABORTABLE));
     assert_eq!(bench.end(producer, true, false), Ok(producer));
     assert_eq!(bench.status(), Status::PrepareCommit);
     assert_eq!(bench.add(producer, 1), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
@@ -100,7 +100,9 @@ fn a_new_producer_fences_the_one_before_and_aborts_its_transaction() {
     let mut bench = Bench::default();
     let old = bench.init(None).unwrap();
     bench.add(old, 0).unwrap();
-    assert_eq!(bench.init(None), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
+    // As Kafka 4.4, which does not look at the epoch while a transaction is open.
+    let former = Producer { epoch: 7, ..old };
+    assert_eq!(bench.init(Some(former)), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
     assert_eq!(bench.status(), Status::PrepareAbort);
     assert_eq!(bench.end(old, true, false), Err(ErrorCode::PRODUCER_FENCED));
     bench.write_markers();
@@ -153,6 +155,16 @@ fn each_transaction_has_an_epoch_of_its_own_for_clients_that_know_it() {
     let third = bench.end(second, false, true).unwrap();
     bench.write_markers();
     assert_eq!((third.epoch, bench.status()), (2, Status::CompleteAbort));
+}
+
+/// As Kafka 4.4: only a client that raises the epoch with each transaction repeats an EndTxn at the one before.
+#[test]
+fn a_former_epoch_is_fenced_when_no_transaction_raised_it() {
+    let mut bench = Bench::default();
+    let first = bench.init(None).unwrap();
+    let second = bench.init(None).unwrap();
+    assert_eq!(second.epoch, 1);
+    assert_eq!(bench.end(first, false, true), Err(ErrorCode::PRODUCER_FENCED));
 }
 
 #[test]

@@ -98,7 +98,9 @@ impl ConsumerGroup {
             return Err(inconsistent());
         }
         let is_unknown = request.member_id.is_empty();
-        let id = if is_unknown { join.unique.as_str() } else { &*request.member_id };
+        // Consumer groups have ids in Kafka's own form.
+        let fresh = short(&join.unique);
+        let id = if is_unknown { fresh.as_str() } else { &*request.member_id };
         self.check_room(id, instance_id, settings)?;
         if !self.supports(&request.protocol_type, request.protocols.iter().map(|protocol| &*protocol.name)) {
             return Err(inconsistent());
@@ -142,7 +144,7 @@ impl ConsumerGroup {
         let downgrade = replaces_consumer && downgrades(self);
         let rebalance = downgrade && self.assignment_epoch < self.epoch;
         if !downgrade {
-            self.maybe_assign(settings, topics, now_ms, effects);
+            self.maybe_assign(change.chosen, settings, topics, now_ms, effects);
         }
         let mut after = member.clone();
         if !rebalance && (subscription_changed || !member.is_reconciled_to(self.assignment_epoch)) {
@@ -275,4 +277,13 @@ impl ConsumerGroup {
 
 fn inconsistent() -> Refused {
     refused(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, "The protocols of the member are not supported.")
+}
+
+/// A uuid of hexadecimal digits in Kafka's form of 22 letters; anything else stays as it is.
+fn short(uuid: &str) -> String {
+    let digits: String = uuid.chars().filter(|digit| *digit != '-').collect();
+    match u128::from_str_radix(&digits, 16) {
+        Ok(number) if digits.len() == 32 => milena_messages::Uuid::from_bytes(number.to_be_bytes()).to_string(),
+        _ => uuid.to_owned(),
+    }
 }

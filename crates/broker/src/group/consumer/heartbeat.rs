@@ -99,8 +99,10 @@ pub(super) struct Change {
     /// The names of topics that it reads.
     pub(super) names: bool,
     pub(super) regex: RegexChange,
-    /// The assignor that most members prefer.
+    /// Whether most members prefer another assignor now.
     pub(super) assignor: bool,
+    /// The one for the next target.
+    pub(super) chosen: Assignor,
 }
 
 impl Change {
@@ -135,7 +137,7 @@ impl ConsumerGroup {
         let subscription_changed = change.subscription();
         let bump = change.names || change.regex == RegexChange::Known || change.assignor;
         self.maybe_begin_epoch(bump, heartbeat.topics, effects);
-        self.maybe_assign(settings, heartbeat.topics, now_ms, effects);
+        self.maybe_assign(change.chosen, settings, heartbeat.topics, now_ms, effects);
 
         let subscribed = self.topic_ids(&member, heartbeat.topics);
         let report = Report { owned, subscription_changed, subscribed };
@@ -176,7 +178,8 @@ impl ConsumerGroup {
         member: &ConsumerMember,
         effects: &mut Effects<GroupMachine>,
     ) -> Change {
-        let assignor = self.assignor();
+        let (assignor, votes) = (self.assignor(), self.votes());
+        let known: BTreeSet<String> = votes.into_keys().map(str::to_owned).collect();
         let id = &member.id;
         if found.member.id != *id {
             self.remove_member(&found.member.id, effects);
@@ -190,10 +193,12 @@ impl ConsumerGroup {
             effects.record(record::current(&self.id, member));
         }
         self.members.insert(id.clone(), member.clone());
+        let chosen = self.assignor_after(&known);
         Change {
             names: member.subscribed != before.subscribed,
             regex: self.change_regex(before, member, effects),
-            assignor: self.assignor() != assignor,
+            assignor: chosen != assignor,
+            chosen,
         }
     }
 
@@ -273,12 +278,25 @@ impl ConsumerGroup {
 
     /// The assignor that most members prefer.
     pub(super) fn assignor(&self) -> Assignor {
+        // With as many votes for each it is `uniform`, as in Kafka.
+        let most = self.votes().into_iter().max_by_key(|(_, count)| *count);
+        most.and_then(|(name, _)| Assignor::named(name)).unwrap_or(Assignor::Uniform)
+    }
+
+    /// The same at the moment of a change, when `known` were the assignors with votes: of as many votes for each, a new
+    /// assignor has the edge, as in Kafka 4.4.
+    fn assignor_after(&self, known: &BTreeSet<String>) -> Assignor {
+        let most = self.votes().into_iter().max_by_key(|(name, count)| (*count, !known.contains(*name), *name));
+        most.and_then(|(name, _)| Assignor::named(name)).unwrap_or(Assignor::Uniform)
+    }
+
+    /// How many members prefer each assignor.
+    fn votes(&self) -> BTreeMap<&str, usize> {
         let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
         for name in self.members.values().filter_map(|member| member.server_assignor.as_deref()) {
             *votes.entry(name).or_default() += 1;
         }
-        let most = votes.into_iter().max_by_key(|(_, count)| *count);
-        most.and_then(|(name, _)| Assignor::named(name)).unwrap_or(Assignor::Uniform)
+        votes
     }
 
     /// Begins an epoch when members, subscriptions or topics changed. Without a change this costs the same however large
@@ -309,6 +327,7 @@ impl ConsumerGroup {
     /// Computes a new target when the last one is of an older epoch.
     pub(super) fn maybe_assign(
         &mut self,
+        assignor: Assignor,
         settings: &ConsumerSettings,
         topics: &dyn TopicLookup,
         now_ms: i64,
@@ -337,7 +356,7 @@ impl ConsumerGroup {
             current: self.target(&member.id),
         };
         let candidates: Vec<Candidate> = self.members.values().map(candidate).collect();
-        for (member, target) in self.assignor().assign(&candidates, &counts) {
+        for (member, target) in assignor.assign(&candidates, &counts) {
             if self.targets.get(&member) != Some(&target) {
                 effects.record(record::target(&self.id, &member, &target));
                 self.targets.insert(member, target);

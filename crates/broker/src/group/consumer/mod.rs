@@ -13,7 +13,7 @@ mod leave;
 mod migrate;
 #[cfg(test)]
 mod migration_tests;
-mod re2;
+pub(crate) mod re2;
 mod reconcile;
 mod record;
 mod subscription;
@@ -413,6 +413,8 @@ impl GroupMachine {
     }
 
     fn loaded_group(&mut self, id: &str) -> &mut ConsumerGroup {
+        // Its offsets may come first and make an empty classic group.
+        self.groups.remove(id);
         self.consumers.entry(id.to_owned()).or_insert_with(|| ConsumerGroup::new(id))
     }
 }

@@ -28,14 +28,14 @@ const UNKNOWN_GROUP: &str = "invalid or unsupported Perl syntax";
 
 /// An expression that names of topics match as a whole.
 #[derive(Clone, Debug)]
-pub(super) struct TopicPattern(Regex);
+pub(crate) struct TopicPattern(Regex);
 
 impl TopicPattern {
     /// Compiles an expression.
     ///
     /// # Errors
     /// What is wrong with it, in the words of RE2.
-    pub(super) fn compile(pattern: &str) -> Result<Self, &'static str> {
+    pub(crate) fn compile(pattern: &str) -> Result<Self, &'static str> {
         let translated = Translator::new(pattern).translate()?;
         let whole = format!(r"\A(?:{translated})\z");
         // What is left are expressions that repeat too much.
@@ -43,7 +43,7 @@ impl TopicPattern {
         compiled.map(Self).map_err(|_| BAD_REPEAT_COUNT)
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
 }

@@ -264,6 +264,8 @@ impl GroupMachine {
     }
 
     fn loaded_streams(&mut self, id: &str) -> &mut StreamsGroup {
+        // Its offsets may come first and make an empty classic group.
+        self.groups.remove(id);
         self.streams.entry(id.to_owned()).or_insert_with(|| StreamsGroup::new(id))
     }
 }

@@ -75,7 +75,9 @@ fn check(context: &Context, partition: &Inner, wanted: &Wanted, reading: &Readin
         reading.replica >= 0 && (reading.replica == own || !leadership.replicas.contains(&reading.replica));
     let follows = reading.replica < 0 && reading.version >= FOLLOWERS && leadership.in_sync.contains(&own);
     if is_stranger {
-        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        // With an epoch, the replica may be one that this node has not heard of yet.
+        let knows_epoch = wanted.leader_epoch >= 0;
+        return Err(if knows_epoch { ErrorCode::UNKNOWN_LEADER_EPOCH } else { ErrorCode::NOT_LEADER_OR_FOLLOWER });
     }
     if follows { Ok(()) } else { leadership.check_leader(own) }
 }
