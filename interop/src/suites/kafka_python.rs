@@ -11,7 +11,7 @@ use crate::{place, python};
 
 const PACKAGE: &str = "kafka-python==3.0.12";
 
-/// The release that the tests are told of.
+/// The release that the tests expect.
 const RELEASE: &str = "4.2.0";
 
 pub(super) const EXPECTED: &[(&str, &str)] = &[

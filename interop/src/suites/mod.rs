@@ -25,7 +25,7 @@ pub struct SuitesConfig {
     pub aiokafka: Option<PathBuf>,
     /// Records that franz-go's tests send through their chains of groups. Default: franz-go's own number.
     pub franz_go_records: Option<u32>,
-    /// Whether the table in `interop/README.md` is written anew.
+    /// Whether the table in `interop/README.md` is replaced.
     pub write_table: bool,
 }
 
@@ -96,7 +96,6 @@ pub fn suites(config: &SuitesConfig, out: &mut (dyn Write + Send)) -> Result<Rep
         let tally = match (suite.run)(config) {
             Ok(results) => tally(&results, suite.expected),
             Err(error @ Error::Missing { .. }) if config.skip_missing => {
-                // Whoever reads the lines can do without this one.
                 let _ = writeln!(out, "{name} ... skipped: {error}");
                 continue;
             }

@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::milena::Running;
 use crate::{KafkaRelease, KafkaServer, maven, place};
 
-pub(super) const EXPECTED: &[(&str, &str)] = &[];
+pub(super) const EXPECTED: &[(&str, &str)] = &[("no key in a compacted topic", "the message is in other words")];
 
 /// Settings of Kafka for what the commands need: ACLs are stored, and everybody may do everything.
 const SETTINGS: &[&str] = &[

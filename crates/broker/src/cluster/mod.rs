@@ -329,7 +329,8 @@ impl State {
         if factor == 0 || factor > nodes.len() {
             let message = format!(
                 "Unable to replicate the partition {replication_factor} time(s): The target replication factor of \
-                 {replication_factor} cannot be reached because only {} broker(s) are registered.",
+                 {replication_factor} cannot be reached because only {} broker(s) are registered or some \
+                 brokers have all their log directories cordoned.",
                 nodes.len()
             );
             return Err(Refusal::new(ErrorCode::INVALID_REPLICATION_FACTOR, message));

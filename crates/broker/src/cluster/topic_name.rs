@@ -7,16 +7,19 @@ use crate::refusal::Refusal;
 /// A broker's directories are named after topic and partition number, which is where the limit comes from.
 const MAX_LENGTH: usize = 249;
 
+/// Checks a name. The messages are those of Kafka 4.4.
 pub(crate) fn check(name: &str) -> Result<(), Refusal> {
-    let invalid = |message: String| Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, message));
+    let invalid = |message: String| {
+        Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, format!("Topic name is invalid: {message}")))
+    };
     match name {
-        "" => invalid("A topic name cannot be empty.".to_owned()),
-        "." | ".." => invalid(format!("A topic cannot be called '{name}'.")),
+        "" => invalid("the empty string is not allowed".to_owned()),
+        "." | ".." => invalid(format!("'{name}' is not allowed")),
         _ if name.len() > MAX_LENGTH => {
-            invalid(format!("A topic name has at most {MAX_LENGTH} characters, this one has {}.", name.len()))
+            invalid(format!("the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"))
         }
         _ if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) => invalid(format!(
-            "Topic name '{name}' is invalid: only ASCII letters, digits, '.', '_' and '-' are allowed."
+            "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
         )),
         _ => Ok(()),
     }
