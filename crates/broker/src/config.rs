@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
@@ -83,6 +84,13 @@ pub struct BrokerConfig {
     /// Most bytes of memory for the records of all topics, with what belongs to them. At the limit the records go first that
     /// retention and compaction may remove; then Produce gets KAFKA_STORAGE_ERROR. Default: 1 GiB.
     pub max_log_bytes: u64,
+    /// A folder for the data, in Kafka's own file formats. A broker that starts with it goes on with its topics, settings of
+    /// topics, records, groups and transactions, whatever ended the one before. All records are in memory as well. Only one
+    /// broker may have it. Default: `None`, nothing is kept.
+    pub data_dir: Option<PathBuf>,
+    /// A log folder, of Kafka or of this broker, whose topics the broker begins with. Nothing in it is changed. Default:
+    /// `None`.
+    pub seed_dir: Option<PathBuf>,
     /// How long the offsets of a group without members stay. Kafka's `offsets.retention.minutes`. Default: 7 days, as in Kafka.
     pub offsets_retention: Duration,
     /// How often old segments are looked for, by the clock of the cluster. Kafka's `log.retention.check.interval.ms`. Default:
@@ -228,6 +236,8 @@ impl Default for BrokerConfig {
             group_max_size: i32::MAX as usize,
             group_settings: BTreeMap::new(),
             max_log_bytes: 1 << 30,
+            data_dir: None,
+            seed_dir: None,
             offsets_retention: Duration::from_secs(7 * 86_400),
             retention_check_interval: Duration::from_secs(300),
             cleaner_backoff: Duration::from_secs(15),

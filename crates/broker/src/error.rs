@@ -25,6 +25,14 @@ pub enum BrokerError {
     /// The certificates cannot be used.
     #[error("TLS: {0}")]
     Tls(String),
+    /// The data folder, or the one to begin with, cannot be read or written.
+    #[error("the folder {} cannot be used", folder.display())]
+    Folder {
+        /// The folder as configured.
+        folder: std::path::PathBuf,
+        /// What is wrong.
+        source: std::io::Error,
+    },
     /// What was asked of a node cannot be done.
     #[error("node {node}: {reason}")]
     Node {

@@ -124,6 +124,7 @@ mod cluster;
 mod config;
 mod coordinator;
 mod cost;
+mod disk;
 mod error;
 mod fault;
 mod fetch_session;

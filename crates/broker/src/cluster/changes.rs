@@ -71,7 +71,8 @@ impl State {
             let leadership = |replicas| Leadership::new(replicas, |node| self.is_up(node));
             let partition =
                 |replicas| Arc::new(Partition::new(leadership(replicas), config.clone(), self.memory.clone()));
-            topics.grow(&topic, replicas.into_iter().map(partition).collect());
+            topics.grow(&topic, replicas.iter().cloned().map(partition).collect());
+            self.keep_partitions(&topic, current, &replicas);
         }
         Ok(())
     }

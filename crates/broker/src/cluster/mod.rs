@@ -8,6 +8,7 @@ pub(crate) mod node;
 pub(crate) mod quotas;
 pub(crate) mod resource_config;
 pub(crate) mod running;
+mod saved;
 pub(crate) mod setting;
 pub(crate) mod stored_config;
 pub(crate) mod topic_config;
@@ -34,6 +35,7 @@ pub(crate) use crate::cluster::topics::{Topic, TopicRef};
 use crate::cluster::upkeep::Upkeep;
 use crate::config::BrokerConfig;
 use crate::coordinator::Coordinator;
+use crate::disk::{Change, Disk, Job};
 use crate::fault::BrokerFaults;
 use crate::group::GroupMachine;
 use crate::net::received::Received;
@@ -60,6 +62,8 @@ const INTERNAL_REPLICAS: i16 = 3;
 
 /// The topic of the share coordinator.
 const SHARE_STATE_TOPIC: &str = "__share_group_state";
+/// As many producer ids are noted at once.
+const PRODUCER_ID_BLOCK: i64 = 1000;
 
 /// All that the nodes and their connections share.
 #[derive(Debug)]
@@ -96,6 +100,8 @@ pub(crate) struct State {
     pub(crate) shares: Arc<Coordinator<ShareMachine>>,
     pub(crate) share_leaders: ShareLeaders,
     pub(crate) share_sessions: ShareSessions,
+    /// The data folder; set before anything is in it.
+    pub(crate) disk: OnceLock<Arc<Disk>>,
     next_producer_id: AtomicI64,
     /// Where the replicas of the next topic begin.
     next_first_replica: AtomicI32,
@@ -132,6 +138,7 @@ impl State {
             shares: Arc::new(Coordinator::new(SHARE_STATE_TOPIC)),
             share_leaders: ShareLeaders::default(),
             share_sessions: ShareSessions::default(),
+            disk: OnceLock::new(),
             next_producer_id: AtomicI64::new(0),
             next_first_replica: AtomicI32::new(0),
         }
@@ -229,7 +236,14 @@ impl State {
 
     /// An id that no producer had before.
     pub(crate) fn new_producer_id(&self) -> i64 {
-        self.next_producer_id.fetch_add(1, Ordering::Relaxed)
+        let id = self.next_producer_id.fetch_add(1, Ordering::Relaxed);
+        // As Kafka does, a block of ids is noted before the first of them is given out.
+        if id % PRODUCER_ID_BLOCK == 0 {
+            if let Some(disk) = self.disk.get() {
+                disk.send(Job::Metadata(vec![Change::producer_ids(id + PRODUCER_ID_BLOCK)]));
+            }
+        }
+        id
     }
 
     pub(crate) fn topic(&self, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
@@ -308,7 +322,10 @@ impl State {
             // Kafka looks at the settings first.
             return change(&Values::new()).and_then(config).and_then(|_| Err(unknown()));
         };
-        topic.alter_config(validate_only, |before| config(change(before.all_own())?))
+        let before = topic.config();
+        topic.alter_config(validate_only, |before| config(change(before.all_own())?))?;
+        self.keep_settings(&topic, before.all_own());
+        Ok(())
     }
 
     /// Applies what brokers have in common to all topics again.
@@ -360,11 +377,13 @@ impl State {
         let config = Arc::new(config);
         let leadership = |replicas| Leadership::new(replicas, |node| self.is_up(node));
         let partition = |replicas| Arc::new(Partition::new(leadership(replicas), config.clone(), self.memory.clone()));
+        let saved_replicas = if self.disk.get().is_some() { replicas.clone() } else { Vec::new() };
         let partitions = replicas.into_iter().map(partition).collect();
         // A copy: the name that came in is a part of its request, which should not be kept for it.
         let topic = Arc::new(Topic::new(name.to_owned().into(), random_uuid(), config.clone(), partitions));
         if !validate_only {
             topics.insert(topic.clone());
+            self.keep_topic(&topic, saved_replicas);
         }
         Ok(topic)
     }
@@ -410,7 +429,16 @@ impl State {
 
     /// Deletes a topic; `None` when it is not there.
     pub(crate) fn delete_topic(self: &Arc<Self>, topic: TopicRef<'_>) -> Option<Arc<Topic>> {
-        let topic = self.topics.write().unwrap_or_else(PoisonError::into_inner).remove(topic)?;
+        let topic = {
+            let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+            let topic = topics.remove(topic)?;
+            // Before another topic can have the name, and with it the folders.
+            if let Some(disk) = self.disk.get() {
+                disk.send(Job::Metadata(vec![Change::remove(topic.id)]));
+            }
+            topic.partitions().iter().for_each(|partition| partition.delete());
+            topic
+        };
         topic.partitions().iter().for_each(|partition| partition.wake());
         self.share_topic_deleted(topic.id);
         self.groups.on_all(self, |machine, _, effects| machine.forget_topic(&topic.name, effects));

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::cluster::{State, TopicRef};
 use crate::config::BrokerConfig;
 use crate::config::ClusterConfig;
 use crate::cost::Cost;
+use crate::disk::{Saved, load};
 use crate::error::BrokerError;
 use crate::fault::BrokerFaults;
 use crate::net::listener::listen;
@@ -102,7 +104,30 @@ impl BrokerCluster {
         };
         let faults = BrokerFaults::new(&config.broker.faults, config.broker.fault_seed)?;
         let release = Release::named(config.broker.kafka_version.as_deref())?;
-        let state = Arc::new(State::new(config.broker.clone(), release, clock, faults));
+        let mut broker = config.broker.clone();
+        let (saved, seed) = (read(broker.data_dir.as_ref(), true).await?, read(broker.seed_dir.as_ref(), false).await?);
+        if let Some(cluster_id) = saved.as_ref().and_then(|saved| saved.cluster_id.clone()) {
+            if broker.cluster_id.as_ref().is_some_and(|wanted| *wanted != cluster_id) {
+                let reason = "the data folder is that of another cluster";
+                return Err(BrokerError::Config {
+                    setting: "cluster_id",
+                    value: broker.cluster_id.unwrap_or_default(),
+                    reason,
+                });
+            }
+            broker.cluster_id = Some(cluster_id);
+        }
+        let state = Arc::new(State::new(broker, release, clock, faults));
+        let folder_error = |folder: &Option<PathBuf>, source| BrokerError::Folder {
+            folder: folder.clone().unwrap_or_default(),
+            source,
+        };
+        if let (Some(folder), Some(saved)) = (&config.broker.data_dir, &saved) {
+            state.open_folder(folder, saved).map_err(|error| folder_error(&config.broker.data_dir, error))?;
+        }
+        if let Some(seed) = &seed {
+            state.restore(seed, true).map_err(|error| folder_error(&config.broker.seed_dir, error))?;
+        }
         let nodes = config.nodes;
         #[cfg(feature = "tls")]
         let tls = tls(&config.broker, &state)?;
@@ -559,6 +584,23 @@ impl BrokerCluster {
         for mut up in all.into_values() {
             ended(&mut up.tasks).await;
         }
+        let state = self.state;
+        // It waits for the disk.
+        if tokio::task::spawn_blocking(move || state.close_folder()).await.is_err() {
+            tracing::error!("the data folder was not closed");
+        }
+    }
+
+    /// Waits until all that was done so far is in the files of the [data folder](crate::BrokerConfig::data_dir). Clients need
+    /// no such call: their responses wait for it. Without a data folder it returns at once.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub async fn flush(&self) -> Result<(), BrokerError> {
+        match self.state.disk.get() {
+            None => Ok(()),
+            Some(disk) => disk.settled().await.map_err(|message| refused(ErrorCode::KAFKA_STORAGE_ERROR, message)),
+        }
     }
 
     /// Why nothing can be done with a node that is not up.
@@ -603,6 +645,20 @@ impl BrokerCluster {
     fn up(&self) -> MutexGuard<'_, BTreeMap<i32, Up>> {
         self.up.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Reads a log folder, on a thread that may wait for the disk.
+async fn read(folder: Option<&PathBuf>, repair: bool) -> Result<Option<Saved>, BrokerError> {
+    let Some(folder) = folder.cloned() else { return Ok(None) };
+    let path = folder.clone();
+    let loaded = tokio::task::spawn_blocking(move || {
+        if !repair && !path.is_dir() {
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "there is no such folder"));
+        }
+        load(&path, repair)
+    });
+    let loaded = loaded.await.map_err(std::io::Error::other).and_then(|loaded| loaded);
+    loaded.map(Some).map_err(|source| BrokerError::Folder { folder, source })
 }
 
 fn refused(code: ErrorCode, message: String) -> BrokerError {

@@ -45,6 +45,8 @@ enum Ended {
     Io(#[from] io::Error),
     #[error("{0}")]
     Closed(String),
+    #[error("no response: {0}")]
+    Disk(String),
     #[error("no login: {0}")]
     Login(String),
     #[error("no login within {0:?}")]
@@ -314,6 +316,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 },
             }
         };
+        // What the client is told survives the end of the process.
+        if let Some(disk) = self.state.disk.get() {
+            disk.settled().await.map_err(Ended::Disk)?;
+        }
         let cut = matches!(fault, Fault::CutAfter(_));
         match outcome {
             Outcome::Response(frame) => {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::disk::LoadedLog;
 pub(crate) use crate::storage::batch::{BatchKind, LogBatch};
 use crate::storage::compaction::Pass;
 use crate::storage::segment::{Header, Segment, split};
@@ -110,6 +111,29 @@ impl Log {
     /// The segments, oldest first.
     pub(crate) fn segments(&self) -> impl DoubleEndedIterator<Item = &Segment> + ExactSizeIterator {
         self.segments.iter()
+    }
+
+    /// A log that was in files: its segments, of which the last one is written to, its first offset, and its epochs.
+    pub(crate) fn restored(loaded: &LoadedLog) -> Self {
+        let mut log = Self { segments: loaded.segments.iter().cloned().collect(), ..Self::default() };
+        if log.segments.is_empty() {
+            log.segments.push_back(Segment::new(0));
+        }
+        log.end_offset = log.active().end_offset();
+        log.start_offset = loaded.start_offset;
+        log.epochs = loaded.epochs.clone();
+        log.clean_until = loaded.clean_until;
+        log
+    }
+
+    /// The leader epochs, each with its first offset.
+    pub(crate) fn epochs(&self) -> &[(i32, i64)] {
+        &self.epochs
+    }
+
+    /// The active segment.
+    pub(crate) fn active_segment(&self) -> &Segment {
+        self.active()
     }
 
     /// Where the active segment begins.

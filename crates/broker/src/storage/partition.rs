@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use milena_messages::ErrorCode;
+use milena_messages::{ErrorCode, Uuid};
 use milena_records::{Batch, Control, ReadOptions, Record, TimestampType};
 use tokio::sync::Notify;
 
 use crate::cluster::topic_config::TopicConfig;
+use crate::disk::{DiskLog, Job, LoadedLog};
 use crate::refusal::Refusal;
 use crate::storage::compaction::{LastBatch, Pass};
 use crate::storage::incoming::IncomingBatch;
@@ -14,6 +15,7 @@ use crate::storage::log::{BatchKind, Log, LogBatch};
 use crate::storage::memory::Memory;
 use crate::storage::own;
 use crate::storage::producer_state::{Appended, Producer, Producers};
+use crate::storage::segment::Segment;
 use crate::storage::transactions::Transactions;
 
 /// One partition: who leads it, its log, its producers, and who waits for news.
@@ -33,6 +35,8 @@ pub(crate) struct Inner {
     /// The settings of the topic.
     config: Arc<TopicConfig>,
     memory: Charge,
+    /// The files of the partition, with a data folder.
+    disk: Option<DiskLog>,
 }
 
 /// What the log of a partition takes of the memory of all.
@@ -74,6 +78,53 @@ impl Inner {
     pub(crate) fn last_stable_offset(&self) -> i64 {
         let end = self.log.high_watermark();
         self.transactions.first_open().map_or(end, |first| first.max(self.log.start_offset()).min(end))
+    }
+
+    /// The segment before the active one is full: its indexes go to the disk.
+    fn finish_segment(&self) {
+        let Some(disk) = &self.disk else { return };
+        if let Some(segment) = self.log.segments().rev().nth(1) {
+            let (segment, aborted) = (segment.clone(), self.transactions.aborted().to_vec());
+            let producers = (self.log.active_base_offset(), self.snapshot());
+            disk.send(|folder| Job::Finish { folder, segment, aborted, producers });
+        }
+    }
+
+    /// What is known of producers, as Kafka writes it.
+    fn snapshot(&self) -> Vec<u8> {
+        let entries = self.producers.to_snapshot(|id| self.transactions.open_since(id));
+        // Version 1 has a place for all of it.
+        milena_storage::write_producers(&entries, 1).unwrap_or_default()
+    }
+
+    /// Epochs that changed go to the disk.
+    fn keep_epochs(&mut self) {
+        let Some(disk) = &mut self.disk else { return };
+        if self.log.epochs() != disk.epochs {
+            disk.epochs = self.log.epochs().to_vec();
+            let epochs = disk.epochs.clone();
+            disk.send(|folder| Job::Epochs { folder, epochs });
+        }
+    }
+
+    /// The first offset goes to the disk.
+    fn keep_start(&mut self) {
+        let offset = self.log.start_offset();
+        if let Some(disk) = &self.disk {
+            disk.send(|folder| Job::Start { folder, offset });
+        }
+        self.keep_epochs();
+    }
+
+    /// All segments go to the disk, in the place of these.
+    fn rewrite(&self, old: Vec<i64>) {
+        let Some(disk) = &self.disk else { return };
+        let (new, aborted) = (self.log.segments().cloned().collect(), self.transactions.aborted().to_vec());
+        disk.send(|folder| Job::Replace { folder, old, new, aborted });
+    }
+
+    fn bases(&self) -> Vec<i64> {
+        self.log.segments().map(Segment::base_offset).collect()
     }
 
     /// Notes how much memory the log takes.
@@ -155,6 +206,9 @@ impl Inner {
         }
         let facts = (leader_epoch, batch.max_timestamp);
         let finish = |bytes: &mut [u8]| batch.finish(bytes, base_offset, leader_epoch);
+        if let Some(disk) = &self.disk {
+            disk.disk.check()?;
+        }
         let before = self.log.active_memory();
         let rolled = self.log.append(&batch.bytes, facts, now_ms, roll_at, finish)?;
         if rolled {
@@ -162,6 +216,16 @@ impl Inner {
         } else {
             let own = (self.memory.own + self.log.active_memory()).saturating_sub(before);
             self.memory.set(own);
+        }
+        if rolled {
+            self.finish_segment();
+        }
+        self.keep_epochs();
+        if let Some(disk) = &self.disk {
+            let (segment, bytes) =
+                (self.log.active_base_offset(), self.log.active_segment().end_bytes(batch.bytes.len()));
+            let bytes = bytes.to_vec();
+            disk.send(|folder| Job::Append { folder, segment, bytes });
         }
         Ok(Appended { base_offset, log_append_time_ms: batch.log_append_time_ms })
     }
@@ -214,9 +278,75 @@ impl Partition {
         log.begin_epoch(leadership.epoch);
         let (producers, transactions) = (Producers::default(), Transactions::default());
         let memory = Charge { all: memory, own: 0 };
-        let mut inner = Inner { leadership, log, producers, transactions, config, memory };
+        let mut inner = Inner { leadership, log, producers, transactions, config, memory, disk: None };
         inner.charge();
         Self { inner: Mutex::new(inner), watches: Mutex::default() }
+    }
+
+    /// A partition with the log that was in files.
+    pub(crate) fn restored(
+        mut leadership: Leadership,
+        config: Arc<TopicConfig>,
+        memory: Arc<Memory>,
+        loaded: &LoadedLog,
+    ) -> Self {
+        let log = Log::restored(loaded);
+        // The next leader begins a greater epoch than all before.
+        leadership.epoch = log.latest_epoch().unwrap_or(0).max(leadership.epoch);
+        let partition = Self::new(leadership, config, memory);
+        {
+            let inner = &mut *lock(&partition.inner);
+            let (from, producers) = loaded.producers.clone().unwrap_or_default();
+            inner.log = log;
+            let batches: Vec<LogBatch> = inner.log.batches().collect();
+            batches.iter().for_each(|batch| inner.learn(batch));
+            // What is known of producers is in the snapshot, also what is not in the log any more.
+            let transactions = std::mem::take(&mut inner.transactions);
+            inner.producers = producers;
+            batches.iter().filter(|batch| batch.base_offset >= from).for_each(|batch| inner.learn(batch));
+            inner.transactions = transactions;
+            inner.charge();
+        }
+        partition
+    }
+
+    /// From now on all that changes goes to the disk as well.
+    pub(crate) fn attach(&self, mut disk: DiskLog, topic_id: Uuid) {
+        let inner = &mut *lock(&self.inner);
+        disk.send(|folder| Job::Create { folder, topic_id });
+        disk.epochs = Vec::new();
+        inner.disk = Some(disk);
+        inner.keep_epochs();
+    }
+
+    /// Writes all segments to the disk, where nothing is yet.
+    pub(crate) fn write_all(&self) {
+        lock(&self.inner).rewrite(Vec::new());
+    }
+
+    /// Whether the topic is deleted: so are its files.
+    pub(crate) fn delete(&self) {
+        let disk = lock(&self.inner).disk.take();
+        if let Some(disk) = disk {
+            disk.send(|folder| Job::Delete { folder });
+        }
+    }
+
+    /// Writes what belongs to the active segment, for the end of the process. Gives the folder and the offset after the last
+    /// record.
+    pub(crate) fn close(&self) -> Option<(Arc<str>, i64)> {
+        let inner = lock(&self.inner);
+        let disk = inner.disk.as_ref()?;
+        let end = inner.log.end_offset();
+        let (segment, aborted) = (inner.log.active_segment().clone(), inner.transactions.aborted().to_vec());
+        let producers = (end, inner.snapshot());
+        if segment.size() == 0 {
+            // Kafka has a file for an empty segment too.
+            let (segment, bytes) = (segment.base_offset(), Vec::new());
+            disk.send(|folder| Job::Append { folder, segment, bytes });
+        }
+        disk.send(|folder| Job::Finish { folder, segment, aborted, producers });
+        Some((disk.folder.clone(), end))
     }
 
     /// Appends a batch of a producer, or finds where it went when it came before.
@@ -290,6 +420,7 @@ impl Partition {
     pub(crate) fn truncate(&self, offset: i64, now_ms: i64) {
         {
             let inner = &mut *lock(&self.inner);
+            let before = inner.bases();
             inner.log.truncate_to(offset, now_ms);
             inner.leadership.epoch += 1;
             inner.log.begin_epoch(inner.leadership.epoch);
@@ -298,6 +429,8 @@ impl Partition {
             let batches: Vec<LogBatch> = inner.log.batches().collect();
             batches.iter().for_each(|batch| inner.learn(batch));
             inner.charge();
+            inner.rewrite(before);
+            inner.keep_epochs();
         }
         self.wake();
     }
@@ -309,6 +442,7 @@ impl Partition {
             inner.log.delete_before(offset);
             let start = inner.log.start_offset();
             inner.transactions.deleted_before(start);
+            inner.keep_start();
             start
         };
         self.wake();
@@ -324,8 +458,16 @@ impl Partition {
     pub(crate) fn apply_retention(&self, now_ms: i64) -> usize {
         let removed = {
             let inner = &mut *lock(&self.inner);
+            let before = inner.bases();
             let removed = inner.log.apply_retention(inner.config.keep(), now_ms);
             inner.charge();
+            if removed > 0 {
+                if let Some(disk) = &inner.disk {
+                    let segments = before.into_iter().take(removed).collect();
+                    disk.send(|folder| Job::Remove { folder, segments });
+                }
+                inner.keep_start();
+            }
             inner.transactions.deleted_before(inner.log.start_offset());
             removed
         };
@@ -359,9 +501,16 @@ impl Partition {
         let compacted = pass.run();
         let replaced = {
             let inner = &mut *lock(&self.inner);
+            let new = inner.disk.is_some().then(|| compacted.segments.clone());
             let replaced = inner.log.replace(&pass, compacted.segments);
             if replaced {
                 inner.transactions.compacted_before(pass.end, &compacted.aborted);
+                if let (Some(disk), Some(new)) = (&inner.disk, new) {
+                    let old = pass.segments.iter().map(Segment::base_offset).collect();
+                    let aborted = compacted.aborted;
+                    disk.send(|folder| Job::Replace { folder, old, new, aborted });
+                    disk.send(|folder| Job::Clean { folder, offset: pass.end });
+                }
                 inner.charge();
             }
             replaced
@@ -383,6 +532,9 @@ impl Partition {
     pub(crate) fn roll(&self) -> bool {
         let inner = &mut *lock(&self.inner);
         let rolled = inner.log.roll();
+        if rolled {
+            inner.finish_segment();
+        }
         inner.charge();
         rolled
     }
@@ -411,6 +563,7 @@ impl Partition {
             let epoch = inner.leadership.epoch;
             if epoch != before {
                 inner.log.begin_epoch(epoch);
+                inner.keep_epochs();
             }
             (result, epoch != before)
         };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use milena_messages::ErrorCode;
+use milena_messages::storage::producer_snapshot::ProducerEntry;
 
 use crate::refusal::Refusal;
 
@@ -76,7 +77,7 @@ impl Producer {
 const MAX_VERIFYING: usize = 1000;
 
 /// The producers of one partition.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     known: HashMap<i64, Producer>,
     /// Epoch and least sequence number of those that came with a transactional batch, and did not write it yet (KIP-890).
@@ -193,6 +194,52 @@ impl Producers {
     /// Forgets the producers that were last seen this long ago, unless this holds of them.
     pub(crate) fn expire(&mut self, now_ms: i64, after_ms: i64, stays: impl Fn(i64) -> bool) {
         self.known.retain(|id, producer| now_ms.saturating_sub(producer.last_timestamp) < after_ms || stays(*id));
+    }
+
+    /// As a snapshot of Kafka has them. `open` says where the transaction of a producer began.
+    pub(crate) fn to_snapshot(&self, open: impl Fn(i64) -> Option<i64>) -> Vec<ProducerEntry> {
+        let entry = |(id, producer): (&i64, &Producer)| {
+            let last = producer.batches.back();
+            ProducerEntry {
+                producer_id: *id,
+                epoch: producer.epoch,
+                last_sequence: producer.last_sequence(),
+                last_offset: last.map_or(-1, |last| last.last_offset),
+                offset_delta: last.map_or(0, |last| (last.last_offset - last.appended.base_offset) as i32),
+                timestamp: producer.last_timestamp,
+                coordinator_epoch: producer.coordinator_epoch,
+                current_txn_first_offset: open(*id).unwrap_or(-1),
+            }
+        };
+        let mut entries: Vec<_> = self.known.iter().map(entry).collect();
+        entries.sort_by_key(|entry| entry.producer_id);
+        entries
+    }
+
+    /// What a snapshot says. Of each producer it has the last batch only.
+    pub(crate) fn from_snapshot(entries: &[ProducerEntry]) -> Self {
+        let producer = |entry: &ProducerEntry| {
+            let mut producer = Producer::new(entry.epoch);
+            producer.coordinator_epoch = entry.coordinator_epoch;
+            producer.last_timestamp = entry.timestamp;
+            if entry.last_offset >= 0 {
+                let base_offset = entry.last_offset - i64::from(entry.offset_delta);
+                let first = match entry.last_sequence.checked_sub(entry.offset_delta) {
+                    Some(first) if first >= 0 || entry.last_sequence < 0 => first.max(-1),
+                    // Sequence numbers begin again at 0 after the greatest one.
+                    _ => i32::MAX - (entry.offset_delta - entry.last_sequence) + 1,
+                };
+                producer.batches.push_back(Remembered {
+                    first,
+                    last: entry.last_sequence,
+                    appended: Appended { base_offset, log_append_time_ms: -1 },
+                    last_offset: entry.last_offset,
+                    timestamp: entry.timestamp,
+                });
+            }
+            (entry.producer_id, producer)
+        };
+        Self { known: entries.iter().map(producer).collect(), verifying: BTreeMap::new() }
     }
 
     /// All producers by id.

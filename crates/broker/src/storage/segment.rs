@@ -197,6 +197,11 @@ impl Segment {
         }
     }
 
+    /// The last bytes of it, as many as were appended last.
+    pub(crate) fn end_bytes(&self, size: usize) -> &[u8] {
+        self.tail.get(self.tail.len().saturating_sub(size)..).unwrap_or_default()
+    }
+
     /// The headers of the batches from a position on, which has to be that of a batch, each with its position and size.
     pub(crate) fn headers_from(&self, mut position: u64) -> impl Iterator<Item = (u64, Header<'_>)> {
         let mut rest: &[u8] = &[];
@@ -299,6 +304,10 @@ impl Header<'_> {
     /// Bytes of the whole batch.
     pub(crate) fn size(self) -> usize {
         12 + self.i32_at(8).max(0) as usize
+    }
+
+    pub(crate) fn leader_epoch(self) -> i32 {
+        self.i32_at(12)
     }
 
     pub(crate) fn attributes(self) -> i16 {

@@ -10,6 +10,8 @@ pub(crate) struct Aborted {
     pub(crate) first_offset: i64,
     /// Of the marker.
     pub(crate) last_offset: i64,
+    /// Where the next open transaction began when the marker came, or the offset after the marker.
+    pub(crate) last_stable_offset: i64,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +38,8 @@ impl Transactions {
         let Some(first_offset) = self.open.remove(&producer_id) else { return };
         self.first_offsets.remove(&first_offset);
         if !committed {
-            self.aborted.push(Aborted { producer_id, first_offset, last_offset: marker_offset });
+            let last_stable_offset = self.first_open().unwrap_or(marker_offset + 1);
+            self.aborted.push(Aborted { producer_id, first_offset, last_offset: marker_offset, last_stable_offset });
         }
     }
 
@@ -86,7 +89,7 @@ mod tests {
         assert_eq!(transactions.first_open(), Some(12));
         transactions.ended(2, 17, true);
         assert_eq!(transactions.first_open(), None);
-        let aborted = Aborted { producer_id: 1, first_offset: 10, last_offset: 16 };
+        let aborted = Aborted { producer_id: 1, first_offset: 10, last_offset: 16, last_stable_offset: 12 };
         assert_eq!(transactions.aborted_between(0, 11), [aborted]);
         assert_eq!(transactions.aborted_between(16, 20), [aborted]);
         assert_eq!(transactions.aborted_between(17, 20), []);

@@ -6,6 +6,7 @@ mod client;
 mod cluster;
 mod faults;
 mod fetch;
+mod folder;
 mod retention;
 mod security;
 mod sockets;

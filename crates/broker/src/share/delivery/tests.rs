@@ -281,7 +281,7 @@ fn aborted_transactions_are_left_out_for_readers_of_committed_records() {
         bench.log[number].kind = BatchKind::Transactional;
         bench.log[number].sequence = sequence(producer);
     }
-    let aborted = [Aborted { producer_id: 7, first_offset: 10, last_offset: 40 }];
+    let aborted = [Aborted { producer_id: 7, first_offset: 10, last_offset: 40, last_stable_offset: 41 }];
     assert_eq!(bench.acquire("a", 40, i32::MAX, false, &aborted), [(0, 9, 1), (20, 39, 1)]);
     assert_eq!(bench.offsets(), (0, 39, 10));
     bench.say("a", 0, 9, &[ACCEPT]).unwrap();

@@ -112,7 +112,7 @@ fn markers_go_after_the_records_of_their_transaction() {
         |control: Control<'_>| own::marker(7, 0, &Record { timestamp: NOW - 500, ..control.to_record() }).unwrap();
     let data = batch(&[record("a", Some("1"))], Codec::None, Some((7, 0)), true);
     let other = batch(&[record("a", Some("2"))], Codec::None, None, false);
-    let aborted = Aborted { producer_id: 7, first_offset: 0, last_offset: 1 };
+    let aborted = Aborted { producer_id: 7, first_offset: 0, last_offset: 1, last_stable_offset: 2 };
     let log = vec![segment(0, &[data, marker(Control::Abort { coordinator_epoch: 0 }), other])];
     let offsets = |segments: &[Segment]| segments[0].batches().map(|batch| batch.base_offset).collect::<Vec<_>>();
     let first = Pass { aborted: vec![aborted], ..pass(log) }.run();

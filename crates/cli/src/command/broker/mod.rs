@@ -26,20 +26,21 @@ const EXAMPLES: &str = "Examples:
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
   milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
   milena broker --seed orders.jsonl                with records from `milena consume --json`
+  milena broker --data-dir /var/tmp/kafka          with what it had when it was stopped or killed
   milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
   milena broker --as 2.8                           with the APIs and versions of that release
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
 When everything is in place, one line with host:port of each node goes to stdout, and after a space
 the URL of the control port.
-All data is in memory and lost when the broker stops.
+Without --data-dir all data is in memory only, and lost when the broker stops.
 `milena apis --bootstrap localhost:9092` lists the APIs and versions that it serves.
 The file docs/broker.md says more, and docs/faults.md has the grammar of --fault.";
 
 /// Start a Kafka broker in memory, for tests
 ///
 /// Accepts connections within milliseconds, prints its address on stdout, and runs until Ctrl-C. Any client can produce,
-/// fetch, manage topics, form consumer groups and run transactions. Nothing is kept on disk.
+/// fetch, manage topics, form consumer groups and run transactions. Nothing is kept on disk without --data-dir.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Broker {
@@ -82,9 +83,17 @@ pub(crate) struct Broker {
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<NewTopic>,
 
-    /// Begin with the records of this file, in the form of `milena consume --json`
-    #[arg(long, value_name = "FILE")]
+    /// Begin with the records of this file, in the form of `milena consume --json`, or with a log folder of Kafka
+    #[arg(long, value_name = "PATH")]
     seed: Vec<PathBuf>,
+
+    /// Keep all data in this folder, in Kafka's own file formats, and go on with what is in it
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+
+    /// Most bytes of memory for records; at the limit Produce gets KAFKA_STORAGE_ERROR
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, allow_negative_numbers = true)]
+    memory: u64,
 
     /// Allow or deny clients something, such as 'allow User:alice read topic:orders-*'; turns on the authorizer
     #[arg(long, value_name = "ACL")]
@@ -141,9 +150,13 @@ impl Broker {
             let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colour).try_init();
         }
         // Read before anything starts: what is wrong with a file is said at once.
-        let seeds = self.seed.iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
+        let (folders, files): (Vec<_>, Vec<_>) = self.seed.iter().partition(|path| path.is_dir());
+        if folders.len() > 1 {
+            return Err(Failure::usage("--seed takes one log folder only"));
+        }
+        let seeds = files.into_iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
         block_on(async {
-            let cluster = BrokerCluster::start(self.config()).await.map_err(not_started)?;
+            let cluster = BrokerCluster::start(self.config(folders.first().copied())).await.map_err(not_started)?;
             for topic in &self.topic {
                 topic.create(&cluster, self.partitions, self.replicas())?;
             }
@@ -184,7 +197,7 @@ impl Broker {
         })
     }
 
-    fn config(&self) -> ClusterConfig {
+    fn config(&self, seed_dir: Option<&PathBuf>) -> ClusterConfig {
         let (advertised_host, advertised_port) = self.advertise.clone().unzip();
         let broker = BrokerConfig {
             host: self.host.clone(),
@@ -200,6 +213,9 @@ impl Broker {
             fault_seed: self.fault_seed,
             virtual_clock: self.virtual_clock,
             kafka_version: self.release.clone(),
+            data_dir: self.data_dir.clone(),
+            seed_dir: seed_dir.cloned(),
+            max_log_bytes: self.memory,
             ..BrokerConfig::default()
         };
         ClusterConfig { nodes: self.nodes.into(), broker, ..ClusterConfig::default() }
