@@ -11,6 +11,7 @@ pub(crate) mod running;
 mod saved;
 pub(crate) mod setting;
 pub(crate) mod stored_config;
+pub(crate) mod throttle;
 pub(crate) mod topic_config;
 pub(crate) mod topic_name;
 pub(crate) mod topics;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use milena_messages::ByteString;
 use tokio::sync::watch;
 
+use crate::cluster::throttle::Throttle;
 use crate::fetch_session::FetchSessions;
 use crate::telemetry::Telemetry;
 
@@ -39,6 +40,7 @@ pub(crate) struct Node {
     connected: watch::Sender<bool>,
     pub(crate) fetch_sessions: FetchSessions,
     pub(crate) telemetry: Telemetry,
+    pub(crate) throttle: Throttle,
 }
 
 impl Node {
@@ -54,6 +56,7 @@ impl Node {
             connected: watch::Sender::new(true),
             fetch_sessions: FetchSessions::new(fetch_sessions),
             telemetry: Telemetry::default(),
+            throttle: Throttle::default(),
         }
     }
 

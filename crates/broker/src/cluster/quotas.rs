@@ -1,4 +1,4 @@
-//! Quotas that clients stored. Nothing is throttled.
+//! Quotas that clients stored; `throttle` enforces them.
 
 use std::collections::BTreeMap;
 

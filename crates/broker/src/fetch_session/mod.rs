@@ -178,7 +178,6 @@ impl FetchSessions {
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is throttled yet"))]
     pub(crate) fn throttled(context: &FetchContext) -> Result<i32, i32> {
         match context {
             FetchContext::Sessionless | FetchContext::Full { .. } => Ok(NONE),

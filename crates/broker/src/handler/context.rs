@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use milena_connection::IncomingRequest;
@@ -7,6 +7,7 @@ use milena_messages::ByteString;
 
 use crate::cluster::State;
 use crate::cluster::node::{Endpoint, Node};
+use crate::cluster::throttle::{ClientQuota, QuotaKind};
 use crate::security::principal::Principal;
 use crate::security::protocol::SecurityProtocol;
 use crate::telemetry::Software;
@@ -25,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) by_token: bool,
     /// What the client last said of its software. It lasts as long as the connection.
     pub(crate) software: Arc<Mutex<Software>>,
+    /// Until then, by the clock of the cluster, no request of the connection is handled.
+    pub(crate) muted_until_ms: AtomicI64,
 }
 
 impl Client {
@@ -33,7 +36,7 @@ impl Client {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
         let (principal, software) = (Principal::anonymous(), Arc::default());
-        Self { peer, connection, principal, listener, by_token: false, software }
+        Self { peer, connection, principal, listener, by_token: false, software, muted_until_ms: AtomicI64::new(0) }
     }
 
     /// How the client calls its software.
@@ -63,6 +66,33 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// The quota of the client, if it has one.
+    pub(crate) fn quota(&self, kind: QuotaKind) -> Option<ClientQuota> {
+        let client = self.client_id.as_deref().unwrap_or_default();
+        ClientQuota::find(&self.state.quotas(), kind, self.client.principal.name(), client)
+    }
+
+    /// Holds the client back: it gets its response at once, and its next request waits (KIP-219).
+    pub(crate) fn mute(&self, throttle_time_ms: i32) {
+        if throttle_time_ms > 0 {
+            let until = self.state.now_ms().saturating_add(throttle_time_ms.into());
+            self.client.muted_until_ms.fetch_max(until, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes what the client changes from its quota for partitions; false when it has to wait, which it learns of only when
+    /// its version is `strict`.
+    pub(crate) fn may_mutate(&self, quota: Option<&ClientQuota>, partitions: usize, strict: bool) -> bool {
+        quota.is_none_or(|quota| self.node.throttle.mutate(quota, partitions, strict, self.state.now_ms()))
+    }
+
+    /// For how long the client is held back for the partitions that it changed.
+    pub(crate) fn mutation_throttle_ms(&self, quota: Option<&ClientQuota>) -> i32 {
+        let debt = quota.map_or(0, |quota| self.node.throttle.mutation_debt_ms(quota, self.state.now_ms()));
+        self.mute(debt);
+        debt
+    }
+
     /// Whether the client may ask for delegation tokens: not without a login, and not when it logged in with a token.
     pub(crate) fn may_ask_for_tokens(&self) -> bool {
         let listener = self.state.listeners.get(self.client.listener);

@@ -7,10 +7,13 @@ use milena_messages::{CreatePartitionsRequest, CreatePartitionsResponse, ErrorCo
 use super::Context;
 use super::authorize::unauthorized;
 use crate::cluster::TopicRef;
+use crate::cluster::throttle::{ClientQuota, QuotaKind};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::security::acl::{Operation, Resource};
 
+/// From here on a client above its quota gets an error (KIP-599).
+const STRICT: i16 = 3;
 /// Most partitions that one request adds, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
 
@@ -21,12 +24,14 @@ pub(super) fn handle(
 ) -> CreatePartitionsResponse {
     let mut times: HashMap<&str, u32> = HashMap::new();
     request.topics.iter().for_each(|topic| *times.entry(&topic.name).or_default() += 1);
+    // A client of an older version learns of it by the throttle time alone.
+    let (quota, strict) = (context.quota(QuotaKind::Mutation), context.version >= STRICT);
     let mut left = MAX_PARTITIONS;
     let mut results = Vec::new();
     for topic in &request.topics {
         let result = match times.remove(&*topic.name) {
             None => continue,
-            Some(1) => add(context, topic, request.validate_only, &mut left),
+            Some(1) => add(context, topic, request.validate_only, &mut left, (quota.as_ref(), strict)),
             Some(_) => Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name.")),
         };
         let refusal = result.err();
@@ -37,16 +42,26 @@ pub(super) fn handle(
             ..Default::default()
         });
     }
-    CreatePartitionsResponse { results, ..Default::default() }
+    let throttle_time_ms = context.mutation_throttle_ms(quota.as_ref());
+    CreatePartitionsResponse { results, throttle_time_ms, ..Default::default() }
 }
 
-fn add(context: &Context, topic: &CreatePartitionsTopic, validate_only: bool, left: &mut usize) -> Result<(), Refusal> {
+fn add(
+    context: &Context,
+    topic: &CreatePartitionsTopic,
+    validate_only: bool,
+    left: &mut usize,
+    (quota, strict): (Option<&ClientQuota>, bool),
+) -> Result<(), Refusal> {
     context.authorize(Operation::Alter, Resource::topic(&topic.name)).map_err(unauthorized)?;
     let current = context.state.topic(TopicRef::Name(&topic.name)).map_or(0, |topic| topic.partition_count());
     let more = usize::try_from(topic.count).unwrap_or(0).saturating_sub(current);
     if current > 0 && more > *left {
         let message = "Excessively large number of additional partitions per request.";
         return Err(Refusal::new(ErrorCode::POLICY_VIOLATION, message));
+    }
+    if current > 0 && more > 0 && !validate_only && !context.may_mutate(quota, more, strict) {
+        return Err(Refusal::new(ErrorCode::THROTTLING_QUOTA_EXCEEDED, ""));
     }
     let assignments: Option<Vec<Vec<i32>>> =
         topic.assignments.as_ref().map(|all| all.iter().map(|one| one.broker_ids.to_vec()).collect());

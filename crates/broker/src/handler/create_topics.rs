@@ -7,11 +7,14 @@ use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Uuid
 use super::Context;
 use super::describe_configs::Defaults;
 use crate::cluster::State;
+use crate::cluster::throttle::QuotaKind;
 use crate::cluster::topic_config::{SETTINGS, TopicConfig};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::security::acl::{Operation, Resource};
 
+/// From here on a client above its quota gets an error (KIP-599).
+const STRICT: i16 = 6;
 /// Most partitions that one request creates, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
 
@@ -26,6 +29,8 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
     };
     let too_many = request.topics.iter().map(wanted).fold(0, usize::saturating_add) > MAX_PARTITIONS;
 
+    // A client of an older version learns of it by the throttle time alone.
+    let (quota, strict) = (context.quota(QuotaKind::Mutation), context.version >= STRICT);
     let all_may = context.may(Operation::Create, Resource::CLUSTER);
     let mut seen = HashSet::new();
     let mut results = Vec::new();
@@ -40,6 +45,8 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
             Err(Refusal::new(ErrorCode::TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
         } else if too_many {
             Err(Refusal::new(ErrorCode::POLICY_VIOLATION, "Excessively large number of partitions per request."))
+        } else if !request.validate_only && !context.may_mutate(quota.as_ref(), wanted(topic), strict) {
+            Err(Refusal::new(ErrorCode::THROTTLING_QUOTA_EXCEEDED, ""))
         } else {
             create(state, topic, request.validate_only, may(Operation::DescribeConfigs))
         };
@@ -51,12 +58,13 @@ pub(super) fn handle(context: &Context, request: CreateTopicsRequest, _cost: &mu
             Err(refusal) => CreatableTopicResult {
                 name: topic.name.clone(),
                 error_code: refusal.code,
-                error_message: refusal.text(),
+                error_message: refusal.text().filter(|text| !text.is_empty()),
                 ..Default::default()
             },
         });
     }
-    CreateTopicsResponse { topics: results, ..Default::default() }
+    let throttle_time_ms = context.mutation_throttle_ms(quota.as_ref());
+    CreateTopicsResponse { topics: results, throttle_time_ms, ..Default::default() }
 }
 
 /// `show` says whether the client may see the settings of the topic.

@@ -7,9 +7,13 @@ use milena_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Uuid
 use super::Context;
 use super::authorize::unauthorized;
 use crate::cluster::TopicRef;
+use crate::cluster::throttle::{ClientQuota, QuotaKind};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
 use crate::security::acl::{Operation, Resource};
+
+/// From here on a client above its quota gets an error (KIP-599).
+const STRICT: i16 = 5;
 
 pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mut Cost) -> DeleteTopicsResponse {
     let topics = if context.version >= 6 {
@@ -20,12 +24,14 @@ pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mu
     };
     let mut times: HashMap<_, u32> = HashMap::new();
     topics.iter().for_each(|topic| *times.entry((topic.name.as_deref(), topic.topic_id)).or_default() += 1);
+    // A client of an older version learns of it by the throttle time alone.
+    let (quota, strict) = (context.quota(QuotaKind::Mutation), context.version >= STRICT);
     let mut responses = Vec::new();
     for topic in &topics {
         // One that is listed more than once stays, and is in the response once, as in Kafka.
         let result = match times.remove(&(topic.name.as_deref(), topic.topic_id)) {
             None => continue,
-            Some(1) => delete(context, topic),
+            Some(1) => delete(context, topic, quota.as_ref(), strict),
             Some(_) => Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name or id.")),
         };
         responses.push(match result {
@@ -33,7 +39,8 @@ pub(super) fn handle(context: &Context, request: DeleteTopicsRequest, _cost: &mu
             Err(refusal) => refused(topic, &refusal),
         });
     }
-    DeleteTopicsResponse { responses, ..Default::default() }
+    let throttle_time_ms = context.mutation_throttle_ms(quota.as_ref());
+    DeleteTopicsResponse { responses, throttle_time_ms, ..Default::default() }
 }
 
 fn refused(topic: &DeleteTopicState, refusal: &Refusal) -> DeletableTopicResult {
@@ -41,12 +48,17 @@ fn refused(topic: &DeleteTopicState, refusal: &Refusal) -> DeletableTopicResult 
         name: topic.name.clone(),
         topic_id: topic.topic_id,
         error_code: refusal.code,
-        error_message: refusal.text(),
+        error_message: refusal.text().filter(|text| !text.is_empty()),
         ..Default::default()
     }
 }
 
-fn delete(context: &Context, topic: &DeleteTopicState) -> Result<DeletableTopicResult, Refusal> {
+fn delete(
+    context: &Context,
+    topic: &DeleteTopicState,
+    quota: Option<&ClientQuota>,
+    strict: bool,
+) -> Result<DeletableTopicResult, Refusal> {
     let state = &context.state;
     let wanted = match (&topic.name, topic.topic_id) {
         (Some(name), Uuid::ZERO) => TopicRef::Name(name),
@@ -70,6 +82,10 @@ fn delete(context: &Context, topic: &DeleteTopicState) -> Result<DeletableTopicR
             let seen = DeleteTopicState { name, topic_id: found.id, ..Default::default() };
             return Ok(refused(&seen, &unauthorized(code)));
         }
+    }
+    let partitions = state.topic(wanted).ok_or_else(unknown)?.partition_count();
+    if !context.may_mutate(quota, partitions, strict) {
+        return Err(Refusal::new(ErrorCode::THROTTLING_QUOTA_EXCEEDED, ""));
     }
     let deleted = state.delete_topic(wanted).ok_or_else(unknown)?;
     Ok(DeletableTopicResult { name: Some(deleted.name.clone()), topic_id: deleted.id, ..Default::default() })

@@ -3,17 +3,19 @@ mod read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use milena_connection::frame_response;
 use milena_messages::fetch::request::{FetchPartition, FetchTopic, ForgottenTopic};
 use milena_messages::fetch::response::{FetchableTopicResponse, NodeEndpoint, PartitionData};
 use milena_messages::{ByteString, ErrorCode, FetchRequest, FetchResponse, Uuid};
 use tokio::time::{Instant, timeout_at};
 
-use self::read::{COMMITTED, Reading, available, read};
+use self::read::{COMMITTED, Reading, WHOLE_FIRST, available, read};
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
+use crate::cluster::throttle::{ClientQuota, QuotaKind};
 use crate::cluster::{State, Topic, TopicRef};
 use crate::cost::Cost;
-use crate::fetch_session::{FetchContext, Key, SessionRequest, Wanted};
+use crate::fetch_session::{FetchContext, FetchSessions, Key, SessionRequest, Wanted};
 use crate::security::acl::{Operation, Resource};
 use crate::storage::partition::{Partition, Waiter};
 
@@ -62,21 +64,25 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
     if !matches!(request.isolation_level, 0 | COMMITTED) && !plan.read.is_empty() {
         return refused(&request, &topics, by_id, ErrorCode::UNKNOWN_SERVER_ERROR).into();
     }
+    let quota = if replica(&request) < 0 { context.quota(QuotaKind::Fetch) } else { None };
+    // More would be held back in any case.
+    let most = quota.as_ref().map_or(i32::MAX, |quota| quota.burst() as i32);
     let fetch = Fetch {
         reading: Reading {
             version: context.version,
             committed: request.isolation_level == COMMITTED,
             replica: replica(&request),
-            max_bytes: request.max_bytes,
+            max_bytes: if context.version >= WHOLE_FIRST { request.max_bytes.min(most) } else { most },
             rack: request.rack_id.to_string().into(),
         },
         max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64),
-        enough: size(request.min_bytes.min(state.config.fetch_max_bytes)),
+        enough: size(request.min_bytes.min(state.config.fetch_max_bytes).min(most)),
+        quota,
         context: context.clone(),
         session,
         plan,
     };
-    if matches!(fetch.session, FetchContext::Sessionless) && fetch.is_ready() {
+    if matches!(fetch.session, FetchContext::Sessionless) && fetch.quota.is_none() && fetch.is_ready() {
         // It changes nothing, so that it may be handled again when it turns out to be costly.
         return fetch.respond(cost).into();
     }
@@ -89,13 +95,21 @@ pub(super) fn handle(context: &Context, mut request: FetchRequest, cost: &mut Co
         let fetch = Arc::new(fetch);
         let (reader, node) = (fetch.clone(), fetch.context.node.clone());
         match state.workers.budgeted(frame_size, move |cost| reader.partitions(cost)).await {
-            Ok(mut partitions) => match node.fetch_sessions.finish(&fetch.session, &mut partitions, state.now_ms()) {
-                Ok(session_id) => fetch.response(session_id, partitions).into(),
-                Err(session_id) => {
+            Ok(mut partitions) => {
+                let throttle_time_ms = fetch.throttle(&partitions);
+                let session = if throttle_time_ms > 0 {
+                    partitions.clear();
+                    FetchSessions::throttled(&fetch.session)
+                } else {
+                    node.fetch_sessions.finish(&fetch.session, &mut partitions, state.now_ms())
+                };
+                let response = session.map(|session_id| fetch.response(session_id, partitions));
+                let overtaken = |session_id| {
                     let error_code = ErrorCode::INVALID_FETCH_SESSION_EPOCH;
-                    FetchResponse { error_code, session_id, ..Default::default() }.into()
-                }
-            },
+                    FetchResponse { error_code, session_id, ..Default::default() }
+                };
+                FetchResponse { throttle_time_ms, ..response.unwrap_or_else(overtaken) }.into()
+            }
             Err(error) => Outcome::Close(format!("the handler failed: {error}")),
         }
     })
@@ -232,6 +246,7 @@ struct Fetch {
     max_wait: Duration,
     /// The bytes that end the wait.
     enough: usize,
+    quota: Option<ClientQuota>,
     session: FetchContext,
     plan: Plan,
 }
@@ -264,6 +279,21 @@ impl Fetch {
 
     fn available(&self, number: usize, partition: Result<Arc<Partition>, ErrorCode>) -> Result<usize, ErrorCode> {
         available(&self.context, &*partition?, &self.plan.read[number], &self.reading)
+    }
+
+    /// Counts the bytes of a response. When they are too many, the client gets nothing and waits.
+    fn throttle(&self, partitions: &[(Wanted, PartitionData)]) -> i32 {
+        let Some(quota) = &self.quota else { return 0 };
+        let (context, now_ms) = (&self.context, self.context.state.now_ms());
+        let response = self.response(0, partitions.to_vec());
+        let frame = frame_response(&response, context.version, 0);
+        let bytes = frame.map_or(0, |frame| frame.iter().map(bytes::Bytes::len).sum::<usize>()) as f64;
+        let throttle_time_ms = context.node.throttle.take(quota, bytes, now_ms);
+        if throttle_time_ms > 0 {
+            context.node.throttle.give_back(quota, bytes, now_ms);
+            context.mute(throttle_time_ms);
+        }
+        throttle_time_ms
     }
 
     fn respond(&self, cost: &mut Cost) -> FetchResponse {

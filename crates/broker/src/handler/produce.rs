@@ -11,6 +11,7 @@ use super::authorize::unauthorized;
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
 use crate::cluster::node::Node;
+use crate::cluster::throttle::QuotaKind;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
 use crate::refusal::Refusal;
@@ -111,11 +112,21 @@ pub(super) fn handle(context: &Context, request: ProduceRequest, cost: &mut Cost
             }
         })
         .collect();
+    let throttle_time_ms = throttle(context);
     if acks == 0 {
         return without_response(&responses);
     }
     let node_endpoints = leaders(context, &responses);
-    ProduceResponse { responses, node_endpoints, ..Default::default() }.into()
+    ProduceResponse { responses, throttle_time_ms, node_endpoints, ..Default::default() }.into()
+}
+
+/// Counts the request, and holds the client back when it sends too much.
+fn throttle(context: &Context) -> i32 {
+    let quota = context.quota(QuotaKind::Produce);
+    let take = |quota| context.node.throttle.take(&quota, context.frame_size as f64, context.state.now_ms());
+    let throttle_time_ms = quota.map_or(0, take);
+    context.mute(throttle_time_ms);
+    throttle_time_ms
 }
 
 /// Where the nodes are that lead partitions of which the client did not know it.

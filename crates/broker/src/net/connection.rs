@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     None => self.respond(&request, Fault::None).await?,
                     Some(action) => self.fail(&request, arrived, action).await?,
                 };
-                if !goes_on {
+                if !goes_on || !self.unmuted().await {
                     return Ok(());
                 }
             }
@@ -157,6 +157,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Ok(());
             }
             self.arrivals.add(count);
+        }
+    }
+
+    /// Waits while the client is held back by a quota. False when the broker stops meanwhile.
+    async fn unmuted(&mut self) -> bool {
+        let until = self.client.muted_until_ms.load(Ordering::Acquire);
+        if until <= self.state.now_ms() {
+            return true;
+        }
+        tokio::select! {
+            () = stopped(&mut self.stop) => false,
+            () = self.state.clock.sleep_until(until) => true,
         }
     }
 
@@ -205,7 +217,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         tracing::debug!(peer = %self.client.peer, %principal, "logged in");
         let Client { peer, connection, listener, .. } = *self.client;
         let (software, by_token) = (self.client.software.clone(), identity.by_token);
-        self.client = Arc::new(Client { peer, connection, principal, listener, by_token, software });
+        let muted_until_ms = self.client.muted_until_ms.load(Ordering::Acquire).into();
+        self.client = Arc::new(Client { peer, connection, principal, listener, by_token, software, muted_until_ms });
         self.spoke.store(true, Ordering::Relaxed);
         self.limit_frames();
     }

@@ -7,6 +7,7 @@ mod cluster;
 mod faults;
 mod fetch;
 mod folder;
+mod quotas;
 mod retention;
 mod security;
 mod sockets;

@@ -17,7 +17,7 @@ use crate::storage::partition::{Inner, Partition};
 use crate::storage::transactions::Aborted;
 
 /// From here on the first batch comes whole, and the request limits the whole response (KIP-74).
-const WHOLE_FIRST: i16 = 3;
+pub(super) const WHOLE_FIRST: i16 = 3;
 /// From here on clients read batches of magic 2.
 const BATCHES: i16 = 4;
 /// The isolation level of those who read committed records only.
@@ -131,8 +131,7 @@ pub(super) fn read<'a>(
 ) -> Vec<(Wanted, PartitionData)> {
     let state = &*context.state;
     // Old requests name no limit. When clients leave their responses unread, new ones become small.
-    let asked = if reading.version >= WHOLE_FIRST { reading.max_bytes } else { i32::MAX };
-    let left = size(asked.min(state.config.fetch_max_bytes)).min(state.unsent.room());
+    let left = size(reading.max_bytes.min(state.config.fetch_max_bytes)).min(state.unsent.room());
     let mut room = Room { left, whole_first: reading.version >= WHOLE_FIRST };
     let mut all = Vec::new();
     for (wanted, found) in partitions {
