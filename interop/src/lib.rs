@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`KafkaServer`], [`KafkaRelease`] | a real Apache Kafka, fetched by Maven and run on loopback for as long as the value lives |
 //! | [`suite`], [`SCENARIOS`], [`Scenario`], [`Report`] | what every broker has to do alike |
+//! | [`acls()`] | the same requests as users with different ACLs to both, responses compared |
 //! | [`cleaner()`] | seeded random logs, compacted and cut by both |
 //! | [`differential()`], [`DifferentialConfig`], [`replay`] | seeded random requests to both, responses compared |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
@@ -45,7 +46,7 @@ mod suites;
 
 pub use cleaner::cleaner;
 pub use control::control;
-pub use differential::{DifferentialConfig, differential, replay};
+pub use differential::{DifferentialConfig, acls, differential, replay};
 pub use error::{Error, Result};
 pub use failures::failures;
 pub use foreign::foreign_writers;

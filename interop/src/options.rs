@@ -38,7 +38,8 @@ Options:
   --only PART            one part
   --bootstrap HOST:PORT  the behaviour suite against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs a program that is not installed
-  --sequences N          differential, cleaner: how many random sequences; 25 unless given
+  --sequences N          differential, cleaner: how many random sequences; acls: how many users with random ACLs; 25
+                         unless given
   --seed S               the seed of the first sequence, each further one has the next; 1 unless given
   --steps FILE           send the requests in FILE, lines as a failed random sequence lists them, and show both responses, and
                          nothing else; with --bootstrap to the Kafka there, or to a new one

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
-    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, cleaner, control, differential, failures,
-    foreign_writers, line, python_clients, releases, replay, suite, suites,
+    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, acls, cleaner, control, differential,
+    failures, foreign_writers, line, python_clients, releases, replay, suite, suites,
 };
 
 use crate::options::Options;
@@ -61,6 +61,12 @@ pub(crate) const PARTS: &[Part] = &[
         title: "the same random requests to Apache Kafka 4.4 and to the embedded broker",
         single: true,
         run: |options| Box::pin(async { differential(options.differential, &mut stdout()).await }),
+    },
+    Part {
+        name: "acls",
+        title: "the same requests as users with different ACLs to Apache Kafka 4.4 and to the embedded broker",
+        single: false,
+        run: |options| Box::pin(async { acls(options.differential, &options.filter, &mut stdout()).await }),
     },
     Part {
         name: "control",

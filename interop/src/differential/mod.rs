@@ -1,5 +1,6 @@
 //! The same seeded random requests to Apache Kafka and to the embedded broker, responses compared field by field.
 
+mod acls;
 mod compare;
 mod deviation;
 mod generate;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use crate::error::{Context, Error, Result};
 use crate::kafka::{KafkaRelease, KafkaServer};
 use crate::suite::{Report, line};
+pub use acls::acls;
 use compare::{Difference, compare};
 use deviation::Deviations;
 use generate::Generator;

@@ -197,7 +197,7 @@ fn key(step: &Step) -> Result<ApiKey> {
     Ok(ApiKey(api.key))
 }
 
-fn frame(step: &Step, symbols: &Symbols) -> Result<Bytes> {
+pub(super) fn frame(step: &Step, symbols: &Symbols) -> Result<Bytes> {
     let request = spec(&format!("{}Request", step.api))?;
     let mut body = symbols.resolve(&step.body);
     records::build(&mut body).map_err(Error::Other)?;
@@ -239,14 +239,14 @@ fn fit(message: &MessageSpec, id: StructId, version: i16, value: &mut Value) {
     }
 }
 
-fn body(frame: Bytes, step: &Step) -> Result<Bytes> {
+pub(super) fn body(frame: Bytes, step: &Step) -> Result<Bytes> {
     let mut reader = Reader::new(frame.clone());
     let version = key(step)?.response_header_version(step.version);
     ResponseHeader::decode(&mut reader, version).map_err(|error| Error::Other(error.to_string()))?;
     Ok(frame.slice(reader.position()..))
 }
 
-fn decode(step: &Step, body: Bytes) -> Result<Value> {
+pub(super) fn decode(step: &Step, body: Bytes) -> Result<Value> {
     let decoded = spec(&format!("{}Response", step.api))?.decode(body, step.version);
     Ok(decoded.map_err(|error| Error::Other(format!("{}: {error}", step.api)))?.json)
 }

@@ -24,6 +24,8 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug)]
 pub struct KafkaServer {
     apis: usize,
+    /// Where users log in.
+    login: Option<SocketAddr>,
     // In this order: the brokers end before ZooKeeper, which they need, and all before their folder goes.
     nodes: Vec<Node>,
     _zookeeper: Option<Process>,
@@ -47,7 +49,7 @@ impl KafkaServer {
     /// # Errors
     /// As [`KafkaServer::start`].
     pub fn start_release(release: KafkaRelease, more: &[&str]) -> Result<Self> {
-        Self::started(release, 1, more)
+        Self::started(release, 1, false, more)
     }
 
     /// Starts several nodes of the newest release, with more lines for the `server.properties` of each, and waits until
@@ -56,14 +58,33 @@ impl KafkaServer {
     /// # Errors
     /// As [`KafkaServer::start`].
     pub fn start_nodes(count: usize, more: &[&str]) -> Result<Self> {
-        Self::started(KafkaRelease::Newest, count, more)
+        Self::started(KafkaRelease::Newest, count, false, more)
     }
 
-    fn started(release: KafkaRelease, count: usize, more: &[&str]) -> Result<Self> {
+    /// Starts one node of the newest release with one more listener, where users log in by SASL/PLAIN with their passwords.
+    ///
+    /// # Errors
+    /// As [`KafkaServer::start`].
+    pub fn start_with_logins(users: &[(String, String)], more: &[&str]) -> Result<Self> {
+        let lines = settings::login_listener(users);
+        let more: Vec<&str> = lines.lines().chain(more.iter().copied()).collect();
+        Self::started(KafkaRelease::Newest, 1, true, &more)
+    }
+
+    /// Where users log in.
+    ///
+    /// # Errors
+    /// It was started without such a listener.
+    pub fn login_bootstrap(&self) -> Result<String> {
+        let missing = || Error::Other("there is no listener for logins".to_owned());
+        self.login.map(|address| address.to_string()).ok_or_else(missing)
+    }
+
+    fn started(release: KafkaRelease, count: usize, logins: bool, more: &[&str]) -> Result<Self> {
         let class_path = release.class_path()?;
         let mut attempt = 1;
         loop {
-            match Self::attempt(release, &class_path, count, more) {
+            match Self::attempt(release, &class_path, count, logins, more) {
                 Err(error) if attempt < ATTEMPTS && error.to_string().contains("Address already in use") => {
                     attempt += 1
                 }
@@ -72,10 +93,11 @@ impl KafkaServer {
         }
     }
 
-    fn attempt(release: KafkaRelease, class_path: &str, count: usize, more: &[&str]) -> Result<Self> {
+    fn attempt(release: KafkaRelease, class_path: &str, count: usize, logins: bool, more: &[&str]) -> Result<Self> {
         let folder = Folder::new()?;
         // One more for the controller or ZooKeeper.
-        let ports = free_ports(count + 1)?;
+        let mut ports = free_ports(count + 1 + usize::from(logins))?;
+        let login = if logins { ports.pop() } else { None };
         let Some((other_port, client_ports)) = ports.split_last() else {
             return Err(Error::Other("there is no node without a port".to_owned()));
         };
@@ -87,7 +109,7 @@ impl KafkaServer {
         for (port, id) in client_ports.iter().zip(1..) {
             let data = folder.0.join(format!("data-{id}"));
             let settings = match release {
-                KafkaRelease::Newest => settings::server_properties(id, *port, *other_port, &data),
+                KafkaRelease::Newest => settings::server_properties(id, *port, *other_port, login, &data),
                 _ => settings::old_server_properties(id, *port, *other_port, &data),
             };
             let text = [&settings, &more.join("\n"), "\n"].concat();
@@ -102,7 +124,8 @@ impl KafkaServer {
             let class_path = class_path.to_owned();
             nodes.push(Node { release, class_path, address, properties, data, log, process: None });
         }
-        let mut server = Self { apis: 0, nodes, _zookeeper: zookeeper, _folder: folder };
+        let login_address = login.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let mut server = Self { apis: 0, login: login_address, nodes, _zookeeper: zookeeper, _folder: folder };
         // All before waiting for the first: they need each other.
         server.nodes.iter_mut().try_for_each(Node::start)?;
         for node in &mut server.nodes {

@@ -5,10 +5,19 @@ pub(super) const CLUSTER_ID: &str = "bWlsZW5hLWludGVyb3AtMQ";
 
 /// The text of `server.properties`: the first node is broker and controller, others are brokers. Kafka's own defaults,
 /// except where few nodes, short lives and few threads ask for less.
-pub(super) fn server_properties(id: usize, client_port: u16, controller_port: u16, data: &Path) -> String {
+pub(super) fn server_properties(
+    id: usize,
+    client_port: u16,
+    controller_port: u16,
+    login_port: Option<u16>,
+    data: &Path,
+) -> String {
     // In a properties file a backslash is an escape; Java takes slashes everywhere.
     let data = data.display().to_string().replace('\\', "/");
-    let client = format!("CLIENT://127.0.0.1:{client_port}");
+    let mut client = format!("CLIENT://127.0.0.1:{client_port}");
+    if let Some(port) = login_port {
+        client.push_str(&format!(",LOGIN://127.0.0.1:{port}"));
+    }
     let (roles, listeners) = match id {
         1 => ("broker,controller", format!("{client},CONTROLLER://127.0.0.1:{controller_port}")),
         _ => ("broker", client.clone()),
@@ -20,7 +29,7 @@ node.id={id}
 controller.quorum.voters=1@127.0.0.1:{controller_port}
 listeners={listeners}
 advertised.listeners={client}
-listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=CLIENT:PLAINTEXT,LOGIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=CLIENT
 log.dirs={data}
@@ -40,6 +49,13 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=5
 "
     )
+}
+
+/// Lines for the listener of `login` in [`server_properties`], where users log in by SASL/PLAIN.
+pub(super) fn login_listener(users: &[(String, String)]) -> String {
+    let users: String = users.iter().map(|(name, password)| format!(" user_{name}=\"{password}\"")).collect();
+    let module = "org.apache.kafka.common.security.plain.PlainLoginModule required";
+    format!("sasl.enabled.mechanisms=PLAIN\nlistener.name.login.plain.sasl.jaas.config={module}{users};\n")
 }
 
 /// The text of `server.properties` of a release that keeps its state in ZooKeeper.
@@ -83,8 +99,8 @@ mod tests {
     fn every_line_is_a_setting_and_none_comes_twice() {
         let data = Path::new("somewhere");
         for text in [
-            server_properties(1, 1234, 1235, data),
-            server_properties(2, 1234, 1235, data),
+            server_properties(1, 1234, 1235, Some(1236), data),
+            server_properties(2, 1234, 1235, None, data),
             old_server_properties(1, 1234, 1235, data),
             zookeeper_properties(1235, data),
         ] {

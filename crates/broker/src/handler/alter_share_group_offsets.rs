@@ -73,7 +73,10 @@ pub(super) fn handle(
     });
     let others = others.iter().map(|topic| {
         let code = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
-        refused(topic, code, &unauthorized(code).message)
+        let found = state.topic(TopicRef::Name(&topic.topic_name));
+        // Kafka takes the id of a topic for no secret.
+        let topic_id = found.map(|found| found.id).unwrap_or_default();
+        AlterShareGroupOffsetsResponseTopic { topic_id, ..refused(topic, code, &unauthorized(code).message) }
     });
     let responses = others.chain(unknown).chain(responses).collect();
     AlterShareGroupOffsetsResponse { responses, ..Default::default() }

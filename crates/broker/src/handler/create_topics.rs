@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use milena_messages::create_topics::request::CreatableTopic;
 use milena_messages::create_topics::response::{CreatableTopicConfigs, CreatableTopicResult};
-use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Uuid};
+use milena_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode};
 
 use super::Context;
 use super::describe_configs::Defaults;
@@ -81,7 +81,8 @@ fn create(
     let replicas = if topic.assignments.is_empty() { counted(state, topic)? } else { assigned(state, topic)? };
     let (partitions, factor) = (replicas.len(), replicas.first().map_or(0, Vec::len));
     let created = state.create_topic(&topic.name, replicas, config, validate_only)?;
-    let topic_id = if validate_only { Uuid::ZERO } else { created.id };
+    // As in Kafka, also when nothing is created.
+    let topic_id = created.id;
     if !show {
         return Ok(CreatableTopicResult {
             topic_id,
@@ -215,7 +216,8 @@ mod tests {
         let request = CreateTopicsRequest { topics: vec![topic("a", 3, 1)], validate_only: true, ..Default::default() };
         let result = handle(&state, request).topics.remove(0);
         assert_eq!((result.error_code, result.num_partitions), (ErrorCode::NONE, 3));
-        assert!(result.topic_id.is_zero() && state.topics().is_empty());
+        // As Kafka 4.4.
+        assert!(!result.topic_id.is_zero() && state.topics().is_empty());
     }
 
     #[test]

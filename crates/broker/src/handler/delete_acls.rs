@@ -14,26 +14,30 @@ const MAX_DELETED: usize = 10_000;
 
 pub(super) fn handle(context: &Context, request: DeleteAclsRequest, _cost: &mut Cost) -> Outcome<DeleteAclsResponse> {
     let count = request.filters.len();
-    let filter = |filter: DeleteAclsFilter| {
+    let mut has_unknown = false;
+    let mut filter = |filter: DeleteAclsFilter| {
         let codes = FilterCodes {
             resource_type: filter.resource_type_filter,
             pattern_type: if context.version == 0 { LITERAL } else { filter.pattern_type_filter },
             operation: filter.operation,
             permission: filter.permission_type,
         };
+        has_unknown |= codes.has_unknown();
         AclFilter::new(codes, filter.resource_name_filter, filter.principal_filter, filter.host_filter)
     };
-    let Some(filters) = request.filters.into_iter().map(filter).collect::<Option<Vec<_>>>() else {
-        return Outcome::Close("DeleteAcls with a number that has no meaning".to_owned());
-    };
+    let filters: Vec<_> = request.filters.into_iter().map(&mut filter).collect();
+    if has_unknown {
+        return Outcome::Close("DeleteAcls with a number that means nothing".to_owned());
+    }
+    let unknown = Refusal::new(ErrorCode::INVALID_REQUEST, "Unknown patternFilter or entryFilter.");
     let filter_results = match delete(context, &filters) {
-        Ok(found) => found.into_iter().map(deleted).collect(),
+        Ok(found) => found.into_iter().map(|found| found.map_or_else(|| refused(&unknown), deleted)).collect(),
         Err(refusal) => (0..count).map(|_| refused(&refusal)).collect(),
     };
     DeleteAclsResponse { filter_results, ..Default::default() }.into()
 }
 
-fn delete(context: &Context, filters: &[AclFilter]) -> Result<Vec<Vec<Acl>>, Refusal> {
+fn delete(context: &Context, filters: &[Option<AclFilter>]) -> Result<Vec<Option<Vec<Acl>>>, Refusal> {
     context.authorize_cluster(Operation::Alter)?;
     let disabled = || Refusal::new(ErrorCode::SECURITY_DISABLED, "No Authorizer is configured.");
     let authorizer = context.state.authorizer.as_ref().ok_or_else(disabled)?;

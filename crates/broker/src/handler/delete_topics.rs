@@ -77,10 +77,14 @@ fn delete(
         let found = state.topic(wanted).ok_or_else(unknown)?;
         let resource = Resource::topic(&found.name);
         if let Err(code) = context.authorize(Operation::Delete, resource) {
-            // Who may see the topic gets its other name too.
+            let refusal = unauthorized(code);
+            if topic.name.is_some() {
+                return Err(refusal);
+            }
+            // Who may see the topic gets its name.
             let name = Some(found.name.clone()).filter(|_| context.may(Operation::Describe, resource));
             let seen = DeleteTopicState { name, topic_id: found.id, ..Default::default() };
-            return Ok(refused(&seen, &unauthorized(code)));
+            return Ok(refused(&seen, &refusal));
         }
     }
     let partitions = state.topic(wanted).ok_or_else(unknown)?.partition_count();

@@ -23,11 +23,11 @@ pub(super) fn handle(
         operation: request.operation,
         permission: request.permission_type,
     };
+    if codes.has_unknown() {
+        return Outcome::Close("DescribeAcls with a number that means nothing".to_owned());
+    }
     let filter = AclFilter::new(codes, request.resource_name_filter, request.principal_filter, request.host_filter);
-    let Some(filter) = filter else {
-        return Outcome::Close("DescribeAcls with a number that has no meaning".to_owned());
-    };
-    match describe(context, &filter, cost) {
+    match describe(context, filter.as_ref(), cost) {
         Ok(resources) => DescribeAclsResponse { error_message: None, resources, ..Default::default() },
         Err(refusal) => {
             DescribeAclsResponse { error_code: refusal.code, error_message: refusal.text(), ..Default::default() }
@@ -36,12 +36,16 @@ pub(super) fn handle(
     .into()
 }
 
-fn describe(context: &Context, filter: &AclFilter, cost: &mut Cost) -> Result<Vec<DescribeAclsResource>, Refusal> {
+fn describe(
+    context: &Context,
+    filter: Option<&AclFilter>,
+    cost: &mut Cost,
+) -> Result<Vec<DescribeAclsResource>, Refusal> {
     context.authorize_cluster(Operation::Describe)?;
     let disabled = || Refusal::new(ErrorCode::SECURITY_DISABLED, "No Authorizer is configured on the broker");
     let authorizer = context.state.authorizer.as_ref().ok_or_else(disabled)?;
     let mut resources: BTreeMap<Pattern, Vec<Rule>> = BTreeMap::new();
-    for acl in authorizer.matching(filter) {
+    for acl in filter.map(|filter| authorizer.matching(filter)).unwrap_or_default() {
         // What is listed is stored, and bounded; but a long list is made on a thread of its own.
         cost.entries(1);
         resources.entry(acl.pattern).or_default().push(acl.rule);
@@ -94,6 +98,10 @@ mod tests {
         }
     }
 
+    fn fine_creation() -> AclCreation {
+        creation((2, "u", 3), "User:a", "*", 3)
+    }
+
     fn create(state: &Fixture, creations: Vec<AclCreation>) -> Vec<(ErrorCode, String)> {
         let request = CreateAclsRequest { creations, ..Default::default() };
         let Outcome::Response(response) = create_acls::handle(&state.at(3), request, &mut Cost::quick()) else {
@@ -137,9 +145,9 @@ mod tests {
                 creation((2, "", 3), "User:a", "*", 3),
                 creation((2, "t", 3), "a", "*", 3),
                 creation((2, "t", 3), "User:a", "", 3),
-                creation((1, "t", 3), "User:a", "*", 3),
-                creation((2, "t", 2), "User:a", "*", 3),
-                creation((2, "t", 3), "User:a", "*", 1),
+                creation((99, "t", 3), "User:a", "*", 3),
+                creation((2, "t", 5), "User:a", "*", 3),
+                creation((2, "t", 3), "User:a", "*", 99),
                 creation((4, "kafka-cluster", 3), "User:a", "*", 9),
             ],
         );
@@ -154,12 +162,19 @@ mod tests {
                  name)",
             ),
             invalid("Host pattern cannot be null or empty"),
-            invalid("Invalid resourceType ANY"),
-            invalid("Invalid patternType MATCH"),
-            invalid("Invalid operation ANY"),
+            invalid("Invalid resourceType UNKNOWN"),
+            invalid("Invalid patternType UNKNOWN"),
+            invalid("Invalid operation UNKNOWN"),
             fine,
         ];
         assert_eq!(results, expected);
+        // What only filters can have fails the whole request.
+        for creation in [(1, 3, 3), (2, 1, 3), (2, 2, 3), (2, 3, 1)]
+            .map(|(of, pattern, operation)| creation((of, "u", pattern), "User:a", "*", operation))
+        {
+            let results = create(&state, vec![fine_creation(), creation]);
+            assert!(results.iter().all(|result| result.0 == ErrorCode::UNKNOWN_SERVER_ERROR), "{results:?}");
+        }
         let entry = |name: &str, count| (name.to_owned(), count);
         assert_eq!(
             describe(&state, 1, 3),

@@ -60,6 +60,7 @@ fn describe(
                     let code = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
                     let unauthorized = |partition_index| DescribeShareGroupOffsetsResponsePartition {
                         partition_index,
+                        start_offset: -1,
                         error_code: code,
                         error_message: Some(unauthorized(code).message.as_ref().into()),
                         ..Default::default()

@@ -17,7 +17,14 @@ pub(super) fn handle(
 ) -> DescribeUserScramCredentialsResponse {
     if let Err(refusal) = context.authorize_cluster(Operation::Describe) {
         let (error_code, error_message) = (refusal.code, refusal.text());
-        return DescribeUserScramCredentialsResponse { error_code, error_message, ..Default::default() };
+        // As in Kafka, one for each that was asked for, without its name.
+        let refused = |_| DescribeUserScramCredentialsResult {
+            error_code,
+            error_message: error_message.clone(),
+            ..Default::default()
+        };
+        let results = request.users.into_iter().flatten().map(refused).collect();
+        return DescribeUserScramCredentialsResponse { error_code, error_message, results, ..Default::default() };
     }
     let users = context.state.credentials.scram_users();
     // How often each user is listed; no list means everybody.

@@ -31,7 +31,9 @@ pub(super) fn handle(context: &Context, request: ElectLeadersRequest, cost: &mut
             ..Default::default()
         };
         let replica_election_results = request.topic_partitions.into_iter().flatten().map(topic).collect();
-        return ElectLeadersResponse { error_code: refusal.code, replica_election_results, ..Default::default() };
+        // Version 0 has the error in each partition only.
+        let error_code = if context.version >= 1 { refusal.code } else { ErrorCode::NONE };
+        return ElectLeadersResponse { error_code, replica_election_results, ..Default::default() };
     }
     let unclean = request.election_type == UNCLEAN;
     let mut results = Vec::new();

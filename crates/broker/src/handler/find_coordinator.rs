@@ -47,22 +47,24 @@ fn coordinator(context: &Context, key: ByteString, kind: i8) -> Coordinator {
         error_message: Some(message.as_ref().into()),
         ..Default::default()
     };
+    let authorized = match kind {
+        SHARE if context.version < SHARE_GROUPS => Err(ErrorCode::INVALID_REQUEST),
+        SHARE => context.authorize(Operation::ClusterAction, Resource::CLUSTER),
+        TRANSACTION => context.authorize(Operation::Describe, Resource::transactional_id(&key)),
+        GROUP => context.authorize(Operation::Describe, Resource::group(&key)),
+        _ => Ok(()),
+    };
+    if let Err(code) = authorized {
+        return refused(key, code, unauthorized(code).message);
+    }
     let is_valid = match kind {
         GROUP | TRANSACTION => true,
-        SHARE => context.version >= SHARE_GROUPS && is_share_key(&key),
+        SHARE => is_share_key(&key),
         _ => false,
     };
     if !is_valid {
         let message = "Only groups, transactions and share partitions have a coordinator";
         return refused(key, ErrorCode::INVALID_REQUEST, message.into());
-    }
-    let authorized = match kind {
-        SHARE => context.authorize(Operation::ClusterAction, Resource::CLUSTER),
-        TRANSACTION => context.authorize(Operation::Describe, Resource::transactional_id(&key)),
-        _ => context.authorize(Operation::Describe, Resource::group(&key)),
-    };
-    if let Err(code) = authorized {
-        return refused(key, code, unauthorized(code).message);
     }
     let found = match kind {
         TRANSACTION => context.state.transactions.find(&context.state, &key),

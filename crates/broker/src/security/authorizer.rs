@@ -251,17 +251,19 @@ impl Authorizer {
 
     /// Deletes the entries that each filter matches, and gives them. One that several filters match is in the list of each,
     /// as in Kafka. `None`, and nothing is deleted, when that would be more than `most`.
-    pub(crate) fn delete(&self, filters: &[AclFilter], most: usize) -> Option<Vec<Vec<Acl>>> {
+    pub(crate) fn delete(&self, filters: &[Option<AclFilter>], most: usize) -> Option<Vec<Option<Vec<Acl>>>> {
         let mut acls = self.write();
         let all: Vec<Acl> = acls.all().collect();
         let mut left = most;
         let mut found = Vec::with_capacity(filters.len());
         for filter in filters {
-            let matching: Vec<Acl> = all.iter().filter(|acl| filter.matches(acl)).cloned().collect();
-            left = left.checked_sub(matching.len())?;
+            let matching =
+                |filter: &AclFilter| -> Vec<Acl> { all.iter().filter(|acl| filter.matches(acl)).cloned().collect() };
+            let matching = filter.as_ref().map(matching);
+            left = left.checked_sub(matching.as_ref().map_or(0, Vec::len))?;
             found.push(matching);
         }
-        found.iter().flatten().for_each(|acl| _ = acls.remove(acl));
+        found.iter().flatten().flatten().for_each(|acl| _ = acls.remove(acl));
         Some(found)
     }
 
@@ -394,11 +396,12 @@ mod tests {
         authorizer.add(vec!["allow User:a read topic:t".parse().unwrap()]).unwrap();
         assert_eq!(authorizer.all().len(), 2);
         let codes = FilterCodes { resource_type: 2, pattern_type: 1, operation: 3, permission: 1 };
-        let filter = || AclFilter::new(codes, None, None, None).unwrap();
+        let filter = || AclFilter::new(codes, None, None, None);
         assert_eq!(authorizer.delete(&[filter(), filter()], 1), None);
         assert_eq!(authorizer.all().len(), 2);
-        let deleted = authorizer.delete(&[filter(), filter()], 2).unwrap();
-        assert_eq!(deleted.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+        let deleted = authorizer.delete(&[filter(), None, filter()], 2).unwrap();
+        let counts: Vec<_> = deleted.iter().map(|found| found.as_ref().map(Vec::len)).collect();
+        assert_eq!(counts, [Some(1), None, Some(1)]);
         assert_eq!(authorizer.all().len(), 1);
         assert!(authorizer.remove(&"allow User:a write topic:t".parse().unwrap()));
         assert!(authorizer.all().is_empty() && authorizer.read().literal.values().all(BTreeMap::is_empty));

@@ -4,6 +4,8 @@ use milena_messages::ByteString;
 
 use crate::security::acl::{ANY_ONE, Acl, Operation, PatternType, Permission, ResourceType};
 
+/// The number that clients must not send.
+const UNKNOWN: i8 = 0;
 /// The number that means any, in each field of a filter.
 const ANY: i8 = 1;
 /// The pattern type that means every pattern which covers the name.
@@ -38,8 +40,15 @@ pub(crate) struct FilterCodes {
     pub(crate) permission: i8,
 }
 
+impl FilterCodes {
+    /// Whether one of them is the number that clients must not send.
+    pub(crate) fn has_unknown(&self) -> bool {
+        [self.resource_type, self.pattern_type, self.operation, self.permission].contains(&UNKNOWN)
+    }
+}
+
 impl AclFilter {
-    /// `None` when a number has no meaning. Version 0 knows literal names only (KIP-290).
+    /// `None` when a number has no meaning, so that no entry can match.
     pub(crate) fn new(
         codes: FilterCodes,
         name: Option<ByteString>,
