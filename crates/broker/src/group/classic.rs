@@ -246,7 +246,7 @@ impl ClassicGroup {
             return !protocol_type.is_empty() && !protocols.is_empty();
         }
         self.protocol_type.as_deref() == Some(protocol_type)
-            && protocols.iter().any(|(name, _)| self.supported.get(name) == Some(&self.members.len()))
+            && protocols.iter().any(|(name, _)| self.supported.get(name).copied().unwrap_or(0) == self.members.len())
     }
 
     /// The protocol that most members want most.

@@ -1,5 +1,7 @@
 //! Groups under a clock that the tests move. What is expected is what Kafka's coordinator does.
 
+mod property;
+
 use milena_messages::join_group::request::JoinGroupRequestProtocol;
 use milena_messages::leave_group::request::MemberIdentity;
 use milena_messages::sync_group::request::SyncGroupRequestAssignment;
