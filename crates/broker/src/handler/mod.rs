@@ -38,6 +38,7 @@ mod describe_share_group_offsets;
 mod describe_topic_partitions;
 mod describe_transactions;
 mod describe_user_scram_credentials;
+mod described;
 mod each_once;
 mod elect_leaders;
 mod end_txn;
