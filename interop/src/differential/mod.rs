@@ -36,8 +36,11 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const QUIET: Duration = Duration::from_millis(120);
 
 /// Settings of Kafka that let sequences be short and keep records with old timestamps; the embedded broker has the same defaults.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 9] = [
     "group.consumer.assignment.interval.ms=0",
+    "group.share.assignment.interval.ms=0",
+    "group.streams.assignment.interval.ms=0",
+    "group.streams.initial.rebalance.delay.ms=0",
     "offsets.topic.num.partitions=50",
     "transaction.state.log.num.partitions=50",
     "group.min.session.timeout.ms=1",
@@ -236,7 +239,7 @@ async fn answers(
 ) -> Result<Result<Vec<Pair>, String>> {
     for side in sides.iter_mut() {
         side.receive(QUIET).await?;
-        side.settle(&steps[number]).await?;
+        side.settle(number, &steps[number]).await?;
     }
     let until = Instant::now() + PATIENCE;
     loop {

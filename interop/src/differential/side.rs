@@ -17,7 +17,12 @@ use crate::error::{Context, Error, Result};
 pub(super) const CONNECTIONS: usize = 4;
 /// Errors that pass by themselves while a coordinator loads or a transaction completes.
 const PASSING: [i64; 4] = [14, 15, 16, 51];
-const RETRIES: usize = 20;
+/// So often a request is sent again: busy machines take seconds to start a coordinator.
+const RETRIES: usize = 400;
+/// The error of a topic that is not there.
+const UNKNOWN_TOPIC: i64 = 3;
+/// How long to wait for the response to a request on which others depend.
+const PATIENCE: Duration = Duration::from_secs(4);
 const RETRY_AFTER: Duration = Duration::from_millis(25);
 const MAX_FRAME: usize = 16 << 20;
 
@@ -112,7 +117,10 @@ impl Side {
     }
 
     /// Waits until what a request began is done: Kafka ends transactions and makes topics known after the response.
-    pub(super) async fn settle(&mut self, step: &Step) -> Result<()> {
+    pub(super) async fn settle(&mut self, number: usize, step: &Step) -> Result<()> {
+        if matches!(step.api, "CreateTopics" | "Metadata") {
+            self.receive(PATIENCE).await?;
+        }
         let probe = |api, version, body| Step { connection: 0, api, version, body };
         let (probe, done): (Step, fn(&Value) -> bool) = match step.api {
             "EndTxn" | "InitProducerId" if step.body["transactionalId"].is_string() => {
@@ -123,7 +131,9 @@ impl Side {
                 })
             }
             "CreateTopics" if step.body["validateOnly"] != true => {
+                let created = self.topics_with(number, step, 0)?;
                 let names = step.body["topics"].as_array().into_iter().flatten();
+                let names = names.filter(|topic| created.contains(&topic["name"]));
                 let partition = |index: i64| json!({"partitionIndex": index, "timestamp": -1, "currentLeaderEpoch": 0});
                 let partitions =
                     |topic: &Value| (0..topic["numPartitions"].as_i64().unwrap_or(1).max(1)).map(partition).collect();
@@ -137,11 +147,11 @@ impl Side {
                 })
             }
             "Metadata" if step.version < 4 || step.body["allowAutoTopicCreation"] == true => {
-                let topics = step.body["topics"].as_array().into_iter().flatten();
-                let topics = topics.filter(|topic| topic["name"].as_str().is_some_and(|name| name.contains('-')));
+                // Those that are not there are created after the response.
+                let topics = self.topics_with(number, step, UNKNOWN_TOPIC)?;
                 let partitions = json!([{"partitionIndex": 0, "timestamp": -1, "currentLeaderEpoch": 0}]);
-                let topic = |topic: &Value| json!({"name": topic["name"], "partitions": partitions});
-                let body = json!({"replicaId": -1, "topics": topics.map(topic).collect::<Value>()});
+                let topic = |name: &Value| json!({"name": name, "partitions": partitions});
+                let body = json!({"replicaId": -1, "topics": topics.iter().map(topic).collect::<Value>()});
                 (probe("ListOffsets", 4, body), |value| {
                     let mut topics = value["topics"].as_array().into_iter().flatten();
                     topics.all(|topic| topic["partitions"][0]["errorCode"] == 0)
@@ -157,6 +167,9 @@ impl Side {
             }
             _ => return Ok(()),
         };
+        if probe.body["topics"] == json!([]) {
+            return Ok(());
+        }
         // A connection of its own, as the others may wait.
         let mut other = Self::new(self.name, &self.address);
         for _ in 0..RETRIES {
@@ -169,6 +182,20 @@ impl Side {
             tokio::time::sleep(RETRY_AFTER).await;
         }
         Ok(())
+    }
+}
+
+impl Side {
+    /// The names of topics that have this code in the response to a step.
+    fn topics_with(&self, number: usize, step: &Step, code: i64) -> Result<Vec<Value>> {
+        let body = self.arrived.iter().find_map(|(of, answer)| match answer {
+            Answer::Body(body) if *of == number => Some(body.clone()),
+            _ => None,
+        });
+        let Some(body) = body else { return Ok(Vec::new()) };
+        let response = decode(step, body)?;
+        let topics = response["topics"].as_array().into_iter().flatten();
+        Ok(topics.filter(|topic| topic["errorCode"] == code).map(|topic| topic["name"].clone()).collect())
     }
 }
 

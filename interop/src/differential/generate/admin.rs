@@ -204,7 +204,7 @@ impl Generator {
         // Each broker has folders of its own.
         let some: Vec<&str> = some.filter(|name| *name != "log.dirs").collect();
         let keys = match self.random.below(10) {
-            0 => json!([]),
+            0 if kind != BROKER && kind != LOGGER => json!([]),
             1..=5 if kind != BROKER && kind != LOGGER => Value::Null,
             _ => json!(some),
         };

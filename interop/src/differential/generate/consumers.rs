@@ -48,12 +48,14 @@ impl Generator {
             _ => owned,
         };
         let complete = self.random.chance(95);
+        // One assignor for each group: which of two with as many votes it is, depends on Kafka's hash tables.
+        let assignor = if group.ends_with('1') { "range" } else { "uniform" };
         json!({
             "groupId": group, "memberId": member, "memberEpoch": epoch, "instanceId": self.instance(), "rackId": null,
             "rebalanceTimeoutMs": if joins && complete { 30_000 } else { -1 },
             "subscribedTopicNames": if joins && self.random.chance(97) { subscribed } else { Value::Null },
             "subscribedTopicRegex": null,
-            "serverAssignor": *self.random.pick(&[json!(null), json!(null), json!(null), json!("uniform"), json!("range"), json!("nope")]),
+            "serverAssignor": *self.random.pick(&[json!(null), json!(null), json!(assignor), json!(assignor), json!("nope")]),
             "topicPartitions": if complete { owned } else { Value::Null },
         })
     }
