@@ -175,6 +175,8 @@ pub(super) struct Generator {
     owned: BTreeMap<(String, usize), Value>,
     /// What the client of a connection would do next, and in which group.
     hints: [Option<(&'static str, String)>; CONNECTIONS],
+    /// The member of the last JoinGroup or SyncGroup of each connection.
+    waiting: [Value; CONNECTIONS],
     /// The group of the request that is made.
     focus: Option<String>,
     producers: Vec<Producer>,
@@ -195,6 +197,7 @@ impl Generator {
             epochs: BTreeMap::new(),
             owned: BTreeMap::new(),
             hints: [const { None }; CONNECTIONS],
+            waiting: [const { Value::Null }; CONNECTIONS],
             focus: None,
             producers: Vec::new(),
             topic_ids: BTreeMap::new(),
@@ -232,6 +235,15 @@ impl Generator {
         // Kafka never responds to a resource or protocol that is listed twice there, or to no transactions.
         if self.random.chance(5) && !matches!(api, "AlterConfigs" | "JoinGroup" | "AddPartitionsToTxn") {
             self.repeat(&mut body);
+        }
+        if matches!(api, "JoinGroup" | "SyncGroup") {
+            // Kafka never responds to the first of two requests of one member that wait.
+            let member = body["memberId"].clone();
+            let waits = |other: usize| busy[other] && self.waiting[other] == member;
+            if member != json!("") && (0..CONNECTIONS).any(waits) {
+                body["memberId"] = "nobody".into();
+            }
+            self.waiting[connection] = body["memberId"].clone();
         }
         step(connection, api, version, body)
     }

@@ -81,9 +81,6 @@ impl GroupMachine {
     /// # Errors
     /// It is no member, or not of this generation.
     pub(crate) fn check_commit(&mut self, id: &str, who: Committer<'_>, now_ms: i64) -> Result<(), ErrorCode> {
-        if id.is_empty() && who.generation >= 0 {
-            return Err(ErrorCode::INVALID_GROUP_ID);
-        }
         if let Some(group) = self.consumers.get(id) {
             return group.check_commit(who);
         }

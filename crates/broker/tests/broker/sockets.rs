@@ -263,7 +263,11 @@ fn topics_come_by_asking_and_go_by_deleting() {
     for version in 0..=13 {
         let name = format!("asked-for-at-{version}");
         let topic = MetadataRequestTopic { name: Some(name.as_str().into()), ..Default::default() };
-        let response = client.call(&MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, version);
+        let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
+        // As in Kafka the topic is there after the first response.
+        let first = client.call(&request, version);
+        assert_eq!(first.topics[0].error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        let response = client.call(&request, version);
         assert_eq!(response.topics[0].partitions.len(), 4);
         assert_eq!(format!("{}:{}", response.brokers[0].host, response.brokers[0].port), broker.bootstrap());
         let delete = DeleteTopicsRequest { topic_names: vec![name.as_str().into()], ..Default::default() };
