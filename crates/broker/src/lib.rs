@@ -97,7 +97,8 @@
 //!
 #![doc = include_str!("apis.md")]
 //!
-//! Nothing is ever dropped from a log: retention and compaction are not carried out.
+//! Retention and compaction leave in a log what Kafka leaves: by the clock, and by
+//! [`apply_retention`](BrokerCluster::apply_retention) and [`compact`](BrokerCluster::compact).
 //!
 //! # What clients can do to it
 //!
@@ -115,8 +116,7 @@
 //!   allows, and clients that read nothing for a second are disconnected.
 //! - DescribeConfigs returns at most 200,000 settings, CreateTopics creates at most 10,000 partitions per request, and
 //!   there are at most [`max_partitions`](BrokerConfig::max_partitions).
-//!
-//! Records that clients produce stay in memory until their topic is deleted.
+//! - Records take at most [`max_log_bytes`](BrokerConfig::max_log_bytes) of memory, those of coordinators a quarter more.
 
 mod broker;
 mod clock;

@@ -109,3 +109,25 @@ fn what_is_wrong_is_said_before_anything_starts() {
         assert!(outcome.stderr.contains(why), "{args:?}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn what_clients_were_told_survives_a_kill() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("data-dir");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    let folder = folder.to_str().unwrap();
+    let mut wanted = String::new();
+    for round in 0..3 {
+        // It is killed when it is dropped.
+        let broker = Broker::start_with(&["--port", "0", "--data-dir", folder, "--topic", "letters"]);
+        assert_eq!(broker.call(&["consume", "letters"], ""), wanted);
+        for record in 0..5 {
+            let line = format!("{round}-{record}\n");
+            broker.call(&["produce", "letters"], &line);
+            wanted.push_str(&line);
+        }
+    }
+    let verified = milena(&["decode", "--verify", folder], b"");
+    assert_eq!(verified.code, 0, "{}\n{}", verified.stdout, verified.stderr);
+}

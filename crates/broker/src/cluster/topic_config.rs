@@ -46,11 +46,11 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     "compression.zstd.level", "3", Kind::Int(-131_072, 22), "compression.zstd.level", "Stored only: batches stay as the producer wrote them.";
     DELETE_RETENTION, "86400000", Kind::Long(0), "log.cleaner.delete.retention.ms", "How long tombstones stay after compaction has seen them, in milliseconds.";
     "errors.deadletterqueue.group.enable", "false", Kind::Bool, -, "Whether share groups write here what nobody could process. Stored only.";
-    "file.delete.delay.ms", "60000", Kind::Long(0), "log.segment.delete.delay.ms", "Stored only: there are no files.";
-    "flush.messages", "9223372036854775807", Kind::Long(1), "log.flush.interval.messages", "Stored only: there are no files.";
-    "flush.ms", "9223372036854775807", Kind::Long(0), (no default "log.flush.interval.ms"), "Stored only: there are no files.";
+    "file.delete.delay.ms", "60000", Kind::Long(0), "log.segment.delete.delay.ms", "Stored only: files are deleted at once.";
+    "flush.messages", "9223372036854775807", Kind::Long(1), "log.flush.interval.messages", "Stored only: nothing waits for the disk.";
+    "flush.ms", "9223372036854775807", Kind::Long(0), (no default "log.flush.interval.ms"), "Stored only: nothing waits for the disk.";
     "follower.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
-    "index.interval.bytes", "4096", Kind::Int(0, INT_MAX), "log.index.interval.bytes", "Stored only: there are no files.";
+    "index.interval.bytes", "4096", Kind::Int(0, INT_MAX), "log.index.interval.bytes", "Stored only: indexes have an entry for 4096 bytes.";
     "leader.replication.throttled.replicas", "", Kind::Replicas, -, "Stored only: replicas share one log.";
     "local.retention.bytes", "-2", Kind::Long(-2), "log.local.retention.bytes", "Stored only: there is no remote storage.";
     "local.retention.ms", "-2", Kind::Long(-2), "log.local.retention.ms", "Stored only: there is no remote storage.";
@@ -63,7 +63,7 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     MIN_CLEANABLE_RATIO, "0.5", Kind::Ratio, "log.cleaner.min.cleanable.ratio", "The part of a log that was not compacted yet which makes compaction worthwhile.";
     MIN_COMPACTION_LAG, "0", Kind::Long(0), "log.cleaner.min.compaction.lag.ms", "How long a record stays as it is before it is compacted, in milliseconds.";
     MIN_IN_SYNC, "1", Kind::Int(1, INT_MAX), "min.insync.replicas", "Replicas in sync that acks=all needs.";
-    "preallocate", "false", Kind::Bool, "log.preallocate", "Stored only: there are no files.";
+    "preallocate", "false", Kind::Bool, "log.preallocate", "Stored only: files are not preallocated.";
     "remote.copy.lag.bytes", "-1", Kind::Long(-1), "log.remote.copy.lag.bytes", "Stored only: there is no remote storage.";
     "remote.copy.lag.ms", "0", Kind::Long(-1), "log.remote.copy.lag.ms", "Stored only: there is no remote storage.";
     "remote.log.copy.disable", "false", Kind::Bool, -, "Stored only: there is no remote storage.";
@@ -72,8 +72,8 @@ pub(crate) const SETTINGS: &[Setting] = settings! {
     RETENTION_BYTES, "-1", Kind::Long(i64::MIN), "log.retention.bytes", "Bytes to keep per partition; segments are deleted as long as so many are left.";
     RETENTION_MS, "604800000", Kind::Long(-1), (no default "log.retention.ms"), "How long to keep records, in milliseconds by their timestamps.";
     SEGMENT_BYTES, "1073741824", Kind::Int(1_048_576, INT_MAX), "log.segment.bytes", "Most bytes of a segment.";
-    "segment.index.bytes", "10485760", Kind::Int(4, INT_MAX), "log.index.size.max.bytes", "Stored only: there are no files.";
-    "segment.jitter.ms", "0", Kind::Long(0), (no default "log.roll.jitter.ms"), "Stored only: there are no files.";
+    "segment.index.bytes", "10485760", Kind::Int(4, INT_MAX), "log.index.size.max.bytes", "Stored only: indexes are as large as they need to be.";
+    "segment.jitter.ms", "0", Kind::Long(0), (no default "log.roll.jitter.ms"), "Stored only: segments begin without jitter.";
     SEGMENT_MS, "604800000", Kind::Long(1), (no default "log.roll.ms"), "After that many milliseconds a new segment begins, even if the last one is not full.";
     "unclean.leader.election.enable", "false", Kind::Bool, "unclean.leader.election.enable", "Stored only: ElectLeaders asks for such elections.";
 };

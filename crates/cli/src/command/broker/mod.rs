@@ -157,7 +157,9 @@ impl Broker {
         let seeds = files.into_iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
         block_on(async {
             let cluster = BrokerCluster::start(self.config(folders.first().copied())).await.map_err(not_started)?;
-            for topic in &self.topic {
+            // A data folder may have topics of a run before.
+            let known = cluster.state();
+            for topic in self.topic.iter().filter(|topic| known.topic(&topic.name).is_none() || self.data_dir.is_none()) {
                 topic.create(&cluster, self.partitions, self.replicas())?;
             }
             for seed in seeds {

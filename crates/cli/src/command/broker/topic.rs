@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 /// A topic as an option describes it: `orders:6:cleanup.policy=compact`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewTopic {
-    name: String,
+    pub(super) name: String,
     partitions: Option<i32>,
     settings: Vec<(String, String)>,
 }
