@@ -159,7 +159,8 @@ impl Broker {
             let cluster = BrokerCluster::start(self.config(folders.first().copied())).await.map_err(not_started)?;
             // A data folder may have topics of a run before.
             let known = cluster.state();
-            for topic in self.topic.iter().filter(|topic| known.topic(&topic.name).is_none() || self.data_dir.is_none()) {
+            for topic in self.topic.iter().filter(|topic| known.topic(&topic.name).is_none() || self.data_dir.is_none())
+            {
                 topic.create(&cluster, self.partitions, self.replicas())?;
             }
             for seed in seeds {
