@@ -5,6 +5,7 @@
 //! it step by step. Warmup tasks are in the protocol, but no assignor of Kafka 4.4 makes any.
 
 mod assignor;
+mod check;
 mod describe;
 mod heartbeat;
 mod leave;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 
 use milena_messages::{ErrorCode, StreamsGroupTopologyValue, Uuid};
 
-pub(crate) use self::heartbeat::{StreamsHeartbeat, check, check_topics};
+pub(crate) use self::check::{check, check_topics};
+pub(crate) use self::heartbeat::StreamsHeartbeat;
 pub(crate) use self::topology::{InternalTopic, Status};
 use crate::group::GroupMachine;
 use crate::group::consumer::{MemberState, Refused};

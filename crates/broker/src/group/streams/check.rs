@@ -1,0 +1,98 @@
+//! What is looked at in a StreamsGroupHeartbeat before the group is.
+
+use milena_messages::{ErrorCode, StreamsGroupHeartbeatRequest};
+
+use crate::group::consumer::{JOIN, LEAVE_STATIC, Refused};
+use crate::group::streams::heartbeat::{invalid, refused};
+
+/// Checks the names of the topics of a topology.
+///
+/// # Errors
+/// A topic is one of Kafka's own, or no topic could have the name.
+pub(crate) fn check_topics(
+    request: &StreamsGroupHeartbeatRequest,
+    is_internal: impl Fn(&str) -> bool,
+    is_valid: impl Fn(&str) -> bool,
+) -> Result<(), Refused> {
+    let Some(topology) = &request.topology else { return Ok(()) };
+    let mut seen = std::collections::HashSet::new();
+    let names = topology.subtopologies.iter().flat_map(|part| {
+        let sources = part.source_topics.iter().chain(&part.repartition_sink_topics);
+        let infos = part.repartition_source_topics.iter().chain(&part.state_changelog_topics);
+        sources.chain(infos.map(|info| &info.name))
+    });
+    let names: Vec<&str> = names.map(|name| &**name).filter(|name| seen.insert(*name)).collect();
+    let wrong = |message: String| Err(refused(ErrorCode::STREAMS_INVALID_TOPOLOGY, message));
+    let internal: Vec<&str> = names.iter().copied().filter(|name| is_internal(name)).collect();
+    if !internal.is_empty() {
+        let names = internal.join(",");
+        return wrong(format!("Use of Kafka internal topics {names} in a Kafka Streams topology is prohibited."));
+    }
+    let invalid: Vec<&str> = names.into_iter().filter(|name| !is_valid(name)).collect();
+    if !invalid.is_empty() {
+        return wrong(format!("Topic names {} are not valid topic names.", invalid.join(",")));
+    }
+    Ok(())
+}
+
+/// Checks what does not depend on the group, in Kafka's order.
+///
+/// # Errors
+/// A field is missing, or has a value that is never right.
+pub(crate) fn check(request: &StreamsGroupHeartbeatRequest) -> Result<(), Refused> {
+    let is_empty = |text: &Option<milena_messages::ByteString>| text.as_ref().is_some_and(|text| text.is_empty());
+    let refuse = |message: &str| Err(invalid(message));
+    let parts = || request.topology.iter().flat_map(|topology| &topology.subtopologies);
+    if parts().any(|part| !part.source_topic_regex.is_empty()) {
+        return refuse("Regular expressions for source topics are not supported yet.");
+    }
+    if request.member_id.is_empty() {
+        return refuse("MemberId can't be empty.");
+    }
+    if request.group_id.is_empty() {
+        return refuse("GroupId can't be empty.");
+    }
+    if is_empty(&request.instance_id) {
+        return refuse("InstanceId can't be empty.");
+    }
+    if is_empty(&request.rack_id) {
+        return refuse("RackId can't be empty.");
+    }
+    let epoch = request.member_epoch;
+    if epoch == JOIN {
+        if request.rebalance_timeout_ms == -1 {
+            return refuse("RebalanceTimeoutMs must be provided in first request.");
+        }
+        let kinds = [
+            ("ActiveTasks", &request.active_tasks),
+            ("StandbyTasks", &request.standby_tasks),
+            ("WarmupTasks", &request.warmup_tasks),
+        ];
+        if let Some((name, _)) = kinds.into_iter().find(|(_, ids)| ids.as_ref().is_none_or(|ids| !ids.is_empty())) {
+            return Err(invalid(format!("{name} must be empty when (re-)joining.")));
+        }
+        if request.topology.is_none() {
+            return refuse("Topology must be non-null when (re-)joining.");
+        }
+        let mut changelogs = parts().flat_map(|part| &part.state_changelog_topics);
+        if let Some(info) = changelogs.find(|info| info.partitions != 0) {
+            let message = format!(
+                "Changelog topic {} must have an undefined partition count, but it is set to {}.",
+                info.name, info.partitions
+            );
+            return Err(refused(ErrorCode::STREAMS_INVALID_TOPOLOGY, message));
+        }
+    } else if epoch == LEAVE_STATIC && request.instance_id.is_none() {
+        return refuse("InstanceId can't be null.");
+    } else if epoch < LEAVE_STATIC {
+        return Err(invalid(format!("MemberEpoch is {epoch}, but must be greater than or equal to -2.")));
+    }
+    let kinds = [&request.active_tasks, &request.standby_tasks, &request.warmup_tasks];
+    if kinds.iter().any(|ids| ids.is_some()) && kinds.iter().any(|ids| ids.is_none()) {
+        return refuse("If one task-type is non-null, all must be non-null.");
+    }
+    if epoch != JOIN && request.topology.is_some() {
+        return refuse("Topology can only be provided when (re-)joining.");
+    }
+    Ok(())
+}
