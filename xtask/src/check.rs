@@ -28,13 +28,16 @@ pub(crate) fn fuzz(root: &Path) -> Result<()> {
 pub(crate) fn bench(root: &Path, args: &[&str]) -> Result<()> {
     let (place, program, rest): (_, &[&str], _) = match args.split_first() {
         Some((&"compare", rest)) => (root.join("benches/compare"), &[], rest),
+        Some((&"broker", rest)) => {
+            (root.to_owned(), &["--package", "milena-broker", "--example", "broker_speed"], rest)
+        }
         Some((&"segment", rest)) => {
             (root.to_owned(), &["--package", "milena-inspect", "--example", "segment_speed"], rest)
         }
         Some((&"capture", rest)) => {
             (root.to_owned(), &["--package", "milena-inspect", "--example", "capture_speed"], rest)
         }
-        _ => return Err("there are three benches: cargo xtask bench compare|segment|capture".into()),
+        _ => return Err("there are four benches: cargo xtask bench compare|broker|segment|capture".into()),
     };
     run(cargo(&place).args(["run", "--release", "--quiet"]).args(program).arg("--").args(rest))
 }

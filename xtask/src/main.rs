@@ -78,7 +78,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         args: "compare [--only TEXT] [--json] | segment|capture [FILE]",
-        summary: "milena beside its rivals, in one run (benches/README.md), or how fast log segments or captures are read",
+        summary: "milena beside its rivals (benches/README.md), the embedded broker, or how fast segments or captures are read",
         run: check::bench,
     },
     Command {
