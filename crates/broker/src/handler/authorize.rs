@@ -84,3 +84,7 @@ pub(crate) fn unauthorized(code: ErrorCode) -> Refusal {
     };
     Refusal::new(code, message)
 }
+
+#[cfg(test)]
+#[path = "authorize_tests.rs"]
+mod tests;

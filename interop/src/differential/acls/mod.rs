@@ -27,6 +27,9 @@ use crate::suite::{Report, line};
 /// How many differences of an API are shown.
 const SHOWN: usize = 5;
 
+/// A time of the embedded broker's clock.
+const NOW_MS: i64 = 1_700_000_000_000;
+
 /// Settings of Kafka that keep what the matrix reads as it is.
 const SETTINGS: [&str; 8] = [
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -62,6 +65,8 @@ pub async fn acls(config: DifferentialConfig, filter: &str, out: &mut (dyn Write
         acls: Some(acls),
         // As in Kafka, so that a JoinGroup which is allowed is refused for its timeout.
         group_min_session_timeout_ms: 6000,
+        // It stands still, so that no session ends however long the comparison takes.
+        virtual_clock: Some(NOW_MS),
         ..BrokerConfig::default()
     };
     let broker = Broker::start(broker).await.map_err(|error| Error::Other(error.to_string()))?;

@@ -143,6 +143,11 @@ fn share_member(group: &str, topics: Value) -> Value {
     json!({"groupId": group, "memberId": NO_ID, "memberEpoch": 5, "subscribedTopicNames": topics})
 }
 
+fn topology(group: &str) -> Value {
+    json!({"groupId": group, "memberId": NO_ID, "topologyEpoch": 1,
+        "topologyDescription": {"subtopologies": [], "globalStores": []}})
+}
+
 /// As AlterConfigs takes them, or with operations, as IncrementalAlterConfigs does.
 fn settings(operations: bool) -> Value {
     let mut configs = json!([{"name": "retention.ms", "value": "1000"}]);
@@ -258,6 +263,8 @@ cases! {
     AddPartitionsToTxn 0-99 => add_partitions("a1", &["a1"]);
     AddPartitionsToTxn 0-99 => add_partitions("a1", &["a1", "b1", "a9", "__consumer_offsets"]);
     AddPartitionsToTxn 0-99 => add_partitions("b1", &["a1"]);
+    AddRaftVoter 0-99 => json!({"clusterId": "other", "timeoutMs": 1000, "voterId": 99, "voterDirectoryId": NO_ID,
+        "listeners": []});
     AlterClientQuotas 0-99 => json!({"entries": [{"entity": [{"entityType": "user", "entityName": "x"}],
         "ops": [{"key": "producer_byte_rate", "value": 1000.0, "remove": false}]}], "validateOnly": true});
     AlterConfigs 0-99 => settings(false);
@@ -375,6 +382,7 @@ cases! {
         "transactional": true})));
     ReadShareGroupState 0-99 => json!({"groupId": "a9", "topics": []});
     ReadShareGroupStateSummary 0-99 => json!({"groupId": "a9", "topics": []});
+    RemoveRaftVoter 0-99 => json!({"clusterId": "other", "voterId": 99, "voterDirectoryId": NO_ID});
     RenewDelegationToken 1-99 => json!({"hmac": "AAAA", "renewPeriodMs": -1});
     ShareAcknowledge 1-99 => json!({"groupId": "as", "memberId": NO_ID, "shareSessionEpoch": 5, "topics": []});
     ShareAcknowledge 1-99 => json!({"groupId": "bs", "memberId": NO_ID, "shareSessionEpoch": 5, "topics": []});
@@ -387,12 +395,15 @@ cases! {
     StreamsGroupDescribe 0-99 => json!({"groupIds": ["a9", "b9"], "includeAuthorizedOperations": true});
     StreamsGroupHeartbeat 0-99 => json!({"groupId": "at", "memberId": NO_ID, "memberEpoch": 5, "topology": null});
     StreamsGroupHeartbeat 0-99 => json!({"groupId": "bt", "memberId": NO_ID, "memberEpoch": 5, "topology": null});
+    StreamsGroupTopologyDescriptionUpdate 0-99 => topology("at");
+    StreamsGroupTopologyDescriptionUpdate 0-99 => topology("bt");
     SyncGroup 0-99 => json!({"groupId": "a1", "generationId": 1, "memberId": "x", "protocolType": "consumer",
         "protocolName": "range", "assignments": []});
     TxnOffsetCommit 0-99 => commit_transaction("a1", json!(PRODUCER), "a1", &["a1", "b1", "a9"]);
     TxnOffsetCommit 0-99 => commit_transaction("a1", json!(PRODUCER), "b1", &["a1"]);
     TxnOffsetCommit 0-99 => commit_transaction("b1", json!(12345), "a1", &["a1"]);
     UnregisterBroker 0-99 => json!({"brokerId": 99});
+    UnregisterController 0-99 => json!({"controllerId": 99});
     UpdateFeatures 0-99 => json!({"timeoutMs": 5000, "featureUpdates": [{"feature": "nope", "maxVersionLevel": 1,
         "allowDowngrade": false, "upgradeType": 1}], "validateOnly": true});
     WriteShareGroupState 0-99 => json!({"groupId": "a9", "topics": []});
