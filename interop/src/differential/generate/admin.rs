@@ -202,7 +202,10 @@ impl Generator {
         let (kind, name, settings) = self.resource();
         let some = (0..1 + self.random.below(3)).map(|_| self.random.pick(settings).0);
         // Each broker has folders of its own.
-        let some: Vec<&str> = some.filter(|name| *name != "log.dirs").collect();
+        let mut some: Vec<&str> = some.filter(|name| *name != "log.dirs").collect();
+        if some.is_empty() {
+            some.push("log.retention.ms");
+        }
         let keys = match self.random.below(10) {
             0 if kind != BROKER && kind != LOGGER => json!([]),
             1..=5 if kind != BROKER && kind != LOGGER => Value::Null,
