@@ -8,6 +8,7 @@ mod migration;
 mod offsets;
 mod operations;
 mod produce;
+mod share;
 mod streams;
 mod topics;
 mod versions;
@@ -94,6 +95,18 @@ pub const SCENARIOS: &[Scenario] = scenarios![
     migration::a_group_of_another_protocol_type_does_not_become_a_consumer_group,
     streams::members_of_a_streams_group_share_tasks_and_get_their_internal_topics,
     streams::a_streams_heartbeat_that_is_wrong_is_refused_with_the_reason,
+    share::a_share_member_gets_partitions_after_their_state_was_set_up,
+    share::share_heartbeats_are_refused_with_kafkas_codes_and_texts,
+    share::a_share_group_is_no_group_of_another_protocol,
+    share::share_sessions_have_epochs,
+    share::share_fetch_names_partitions_that_it_cannot_read,
+    share::shared_records_are_acquired_and_acknowledged,
+    share::wrong_share_acknowledgements_change_nothing,
+    share::a_share_record_limit_is_strict_and_batches_are_split,
+    share::a_shared_record_is_renewed,
+    share::a_closed_share_session_gives_records_back,
+    share::operators_move_and_delete_share_offsets,
+    share::the_share_coordinator_fences_old_writers,
 ];
 
 /// How many scenarios held.

@@ -65,7 +65,11 @@ impl Session {
 
 /// The sessions of all nodes.
 #[derive(Debug, Default)]
-pub(crate) struct ShareSessions(Mutex<BTreeMap<SessionKey, Session>>);
+pub(crate) struct ShareSessions {
+    sessions: Mutex<BTreeMap<SessionKey, Session>>,
+    /// For each connection, the node and the group for which it opened a session last. That session may be closed.
+    connections: Mutex<HashMap<u64, (i32, String)>>,
+}
 
 /// What a connection leaves behind.
 #[derive(Debug, Default)]
@@ -82,7 +86,7 @@ fn next_epoch(epoch: i32) -> i32 {
 
 impl ShareSessions {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a session, goes on with one, or checks that there is one to close. `acknowledges`: the request has verdicts.
@@ -113,6 +117,8 @@ impl ShareSessions {
                 }
                 let all = session.order.values().copied().collect();
                 sessions.insert(key.clone(), session);
+                let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+                connections.insert(connection, (key.node, key.group.clone()));
                 return Ok(Opened::Places(all));
             }
             _ => {}
@@ -177,6 +183,9 @@ impl ShareSessions {
     pub(crate) fn disconnected(&self, connection: u64) -> Left {
         let mut sessions = self.lock();
         let mut left = Left::default();
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        left.empty.extend(connections.remove(&connection));
+        drop(connections);
         let of_it = sessions.iter().filter(|(_, session)| session.connection == connection);
         let keys: Vec<SessionKey> = of_it.map(|(key, _)| key.clone()).collect();
         for key in keys {
@@ -247,8 +256,9 @@ mod tests {
         let left = sessions.disconnected(1);
         assert_eq!(left.sessions, [(key("a"), vec![(T, 0)])]);
         assert!(left.empty.is_empty());
+        assert!(sessions.close(&key("b")).is_some());
         let left = sessions.disconnected(2);
-        assert_eq!(left.empty, [(1, "g".to_owned())].into());
+        assert_eq!((left.sessions.len(), left.empty), (0, [(1, "g".to_owned())].into()));
     }
 
     #[test]
