@@ -365,7 +365,7 @@ pub(super) async fn a_share_group_is_no_group_of_another_protocol(target: Target
         ..Default::default()
     };
     let response = bench.client.send_at(to.clone(), &request, 5).await?;
-    same("a member that leaves", response.error_code, ErrorCode::UNKNOWN_MEMBER_ID)?;
+    same("a member that leaves", response.members[0].error_code, ErrorCode::UNKNOWN_MEMBER_ID)?;
     let request = HeartbeatRequest { group_id: name.clone().into(), member_id: "c".into(), ..Default::default() };
     let response = bench.client.send_at(to.clone(), &request, 4).await?;
     same("a classic heartbeat", response.error_code, ErrorCode::UNKNOWN_MEMBER_ID)?;

@@ -84,6 +84,9 @@ impl GroupMachine {
         if let Some(group) = self.consumers.get(id) {
             return group.check_commit(who);
         }
+        if self.is_share_group(id) {
+            return Err(ErrorCode::GROUP_ID_NOT_FOUND);
+        }
         if let Some(group) = self.streams.get(id) {
             return group.check_commit(who);
         }
@@ -148,7 +151,7 @@ impl GroupMachine {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
         match self.groups.get(id) {
-            None if !self.has_group(id) => Err(ErrorCode::GROUP_ID_NOT_FOUND),
+            None if !self.has_group(id) || self.is_share_group(id) => Err(ErrorCode::GROUP_ID_NOT_FOUND),
             Some(group) if !group.is_empty() && group.protocol_type() != Some(CONSUMER) => {
                 Err(ErrorCode::NON_EMPTY_GROUP)
             }
