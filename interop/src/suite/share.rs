@@ -167,7 +167,7 @@ impl Bench {
                     .map(|(first_offset, last_offset, kinds)| fetch::AcknowledgementBatch {
                         first_offset: *first_offset,
                         last_offset: *last_offset,
-                        acknowledge_types: kinds.iter().copied().collect(),
+                        acknowledge_types: kinds.to_vec(),
                         ..Default::default()
                     })
                     .collect(),
@@ -207,7 +207,7 @@ impl Bench {
         let batch = |(first_offset, last_offset, kinds): &(i64, i64, &[i8])| acknowledge::AcknowledgementBatch {
             first_offset: *first_offset,
             last_offset: *last_offset,
-            acknowledge_types: kinds.iter().copied().collect(),
+            acknowledge_types: kinds.to_vec(),
             ..Default::default()
         };
         let partition = acknowledge::AcknowledgePartition {
@@ -413,7 +413,7 @@ pub(super) async fn share_sessions_have_epochs(target: Target) -> Outcome {
 
     let mut request = bench.fetching("m", 0);
     request.topics[0].partitions[0].acknowledgement_batches =
-        vec![fetch::AcknowledgementBatch { acknowledge_types: vec![ACCEPT].into(), ..Default::default() }];
+        vec![fetch::AcknowledgementBatch { acknowledge_types: vec![ACCEPT], ..Default::default() }];
     same("nothing to acknowledge yet", bench.send(&request).await?.error_code, ErrorCode::INVALID_REQUEST)?;
     let nameless = ShareFetchRequest { member_id: Some("".into()), ..bench.fetching("m", 0) };
     same("no member id", bench.send(&nameless).await?.error_code, ErrorCode::INVALID_REQUEST)?;
