@@ -148,9 +148,10 @@ public final class RunTools {
             .replaceAll("(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])", "UUID")
             .replaceAll("(?<![0-9])1[0-9]{12}(?![0-9])", "TIME")
             .replaceAll("\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d(,\\d+|\\.\\d+)?", "TIME")
-            // Kafka's metadata log and its epochs, ports, and the lowest versions: milena serves older ones too.
+            // Kafka's metadata log and its epochs, ids of producers, ports, and the lowest versions: milena serves older ones too.
             .replaceAll("Epoch: \\d+", "Epoch: N")
             .replaceAll("^(\\d+\\s+UUID\\s+)\\d+", "$1N")
+            .replaceAll("^\\d+\\s+0\\s+-1\\s", "PRODUCER 0 -1 ")
             .replaceAll("127\\.0\\.0\\.1\\s+\\d+", "127.0.0.1 PORT")
             .replaceAll(": (\\d+ to )?(\\d+) \\[usable", ": to $2 [usable")
             .replaceAll("[ \t]+", " ")

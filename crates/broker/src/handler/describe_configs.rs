@@ -139,7 +139,7 @@ fn entries(
             let all = stored.brokers.get(ALL_BROKERS);
             take(all.map_or(0, Values::len))?;
             let set = all.into_iter().flatten();
-            Ok(set.map(|(name, value)| broker_entry(name, &[(value.as_str(), OF_ALL_BROKERS)], "")).collect())
+            Ok(set.map(|(name, value)| broker_entry(name, &[(value.as_str(), OF_ALL_BROKERS)], None, "")).collect())
         }
         BROKER | LOGGER => {
             let what = "Broker id must";
@@ -258,16 +258,19 @@ fn synonym(name: &str, value: &str, source: i8) -> DescribeConfigsSynonym {
     DescribeConfigsSynonym { name: name.into(), value: Some(value.into()), source, ..Default::default() }
 }
 
-/// A setting of brokers, with its values in their order.
-fn broker_entry(name: &str, values: &[(&str, i8)], about: &str) -> DescribeConfigsResourceResult {
+/// A setting of brokers, with its values in their order, and the name and value of the setting that gives its default.
+fn broker_entry(
+    name: &str,
+    values: &[(&str, i8)],
+    fallback: Option<(&str, &str)>,
+    about: &str,
+) -> DescribeConfigsResourceResult {
     let first = values.first();
     let known = broker_setting::all().get(name);
     // Kafka shows nothing of what it does not know: that could be a secret of a plugin.
     let hidden = known.is_none_or(|setting| setting.is_sensitive());
     let mut synonyms: Vec<_> = values.iter().map(|(value, source)| synonym(name, value, *source)).collect();
-    if let (Some((name, value)), false) = (fallback(name), values.is_empty()) {
-        synonyms.push(synonym(name, value, DEFAULT));
-    }
+    synonyms.extend(fallback.map(|(name, value)| synonym(name, value, DEFAULT)));
     if hidden {
         synonyms.iter_mut().for_each(|synonym| synonym.value = None);
     }
@@ -367,7 +370,8 @@ fn broker_entries(context: &Context) -> Vec<DescribeConfigsResourceResult> {
             (built_in, DEFAULT),
         ];
         let values: Vec<_> = levels.into_iter().filter_map(|(value, source)| Some((value?, source))).collect();
-        broker_entry(name, &values, start.map_or("", |(.., about)| *about))
+        let fallback = fallback(name).filter(|_| !values.is_empty());
+        broker_entry(name, &values, fallback, start.map_or("", |(.., about)| *about))
     };
     names.into_iter().map(entry).collect()
 }
