@@ -22,6 +22,7 @@
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
 //! | [`releases()`] | the suite against older releases, and against the embedded broker that acts as each |
 //! | [`control()`] | the example programs in other languages against `milena broker` |
+//! | [`logins`] | the same logins to both, compared, and foreign clients that log in to both |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`suites()`], [`SuitesConfig`] | test suites of other clients, and Kafka's tools, against `milena broker` |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
@@ -35,6 +36,7 @@ mod failures;
 mod foreign;
 mod java;
 mod kafka;
+mod login;
 mod maven;
 mod milena;
 mod place;
@@ -51,6 +53,7 @@ pub use error::{Error, Result};
 pub use failures::failures;
 pub use foreign::foreign_writers;
 pub use kafka::{KafkaRelease, KafkaServer};
+pub use login::logins;
 pub use python::python_clients;
 pub use releases::releases;
 pub use suite::{Failure, Outcome, Report, SCENARIOS, Scenario, Target, line, suite};

@@ -8,7 +8,7 @@ use std::time::Instant;
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
     DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, acls, cleaner, control, differential,
-    failures, foreign_writers, line, python_clients, releases, replay, suite, suites,
+    failures, foreign_writers, line, logins, python_clients, releases, replay, suite, suites,
 };
 
 use crate::options::Options;
@@ -76,6 +76,12 @@ pub(crate) const PARTS: &[Part] = &[
             let filter = options.filter.clone();
             Box::pin(blocking(move || control(&filter, &mut stdout())))
         },
+    },
+    Part {
+        name: "login",
+        title: "the same logins to Apache Kafka 4.4 and to the embedded broker, and those of foreign clients",
+        single: false,
+        run: |options| Box::pin(async { logins(&options.filter, &mut stdout()).await }),
     },
     Part {
         name: "cleaner",

@@ -86,6 +86,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # TLS and logins
+//!
+//! With `SecurityProtocol::SaslSsl` connections are encrypted too, and `Broker::tls` has the certificate that clients trust.
+//!
+//! ```
+//! use milena_broker::{Broker, BrokerConfig, SecurityConfig, SecurityProtocol, User};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let security = SecurityConfig {
+//!     protocol: SecurityProtocol::SaslPlaintext,
+//!     users: vec![User::new("alice", "alice-secret")],
+//!     ..SecurityConfig::default()
+//! };
+//! let broker = Broker::start(BrokerConfig { security, ..BrokerConfig::default() }).await?;
+//! println!("bootstrap.servers={}", broker.bootstrap());
+//! # Ok::<(), milena_broker::BrokerError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # From another language
 //!
 //! `milena broker --nodes 3 --topic letters:6 --fault 'fetch@5%: cut'` runs the same cluster as a process. When it is ready, it

@@ -24,8 +24,7 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug)]
 pub struct KafkaServer {
     apis: usize,
-    /// Where users log in.
-    login: Option<SocketAddr>,
+    listeners: Vec<(String, u16)>,
     // In this order: the brokers end before ZooKeeper, which they need, and all before their folder goes.
     nodes: Vec<Node>,
     _zookeeper: Option<Process>,
@@ -49,7 +48,7 @@ impl KafkaServer {
     /// # Errors
     /// As [`KafkaServer::start`].
     pub fn start_release(release: KafkaRelease, more: &[&str]) -> Result<Self> {
-        Self::started(release, 1, false, more)
+        Self::started(release, 1, more)
     }
 
     /// Starts several nodes of the newest release, with more lines for the `server.properties` of each, and waits until
@@ -58,17 +57,17 @@ impl KafkaServer {
     /// # Errors
     /// As [`KafkaServer::start`].
     pub fn start_nodes(count: usize, more: &[&str]) -> Result<Self> {
-        Self::started(KafkaRelease::Newest, count, false, more)
+        Self::started(KafkaRelease::Newest, count, more)
     }
 
-    /// Starts one node of the newest release with one more listener, where users log in by SASL/PLAIN with their passwords.
+    /// Starts one node of the newest release with a listener `LOGIN`, where users log in by SASL/PLAIN with their passwords.
     ///
     /// # Errors
     /// As [`KafkaServer::start`].
     pub fn start_with_logins(users: &[(String, String)], more: &[&str]) -> Result<Self> {
         let lines = settings::login_listener(users);
         let more: Vec<&str> = lines.lines().chain(more.iter().copied()).collect();
-        Self::started(KafkaRelease::Newest, 1, true, &more)
+        Self::start_with_listeners(&[("LOGIN", "SASL_PLAINTEXT")], &more)
     }
 
     /// Where users log in.
@@ -76,15 +75,27 @@ impl KafkaServer {
     /// # Errors
     /// It was started without such a listener.
     pub fn login_bootstrap(&self) -> Result<String> {
-        let missing = || Error::Other("there is no listener for logins".to_owned());
-        self.login.map(|address| address.to_string()).ok_or_else(missing)
+        self.listener("LOGIN")
     }
 
-    fn started(release: KafkaRelease, count: usize, logins: bool, more: &[&str]) -> Result<Self> {
+    /// Starts one node of the newest release with further listeners, each a name and a security protocol, and with more
+    /// lines for its `server.properties`; waits until it responds.
+    ///
+    /// # Errors
+    /// As [`KafkaServer::start`].
+    pub fn start_with_listeners(listeners: &[(&str, &str)], more: &[&str]) -> Result<Self> {
+        Self::started_with(KafkaRelease::Newest, 1, listeners, more)
+    }
+
+    fn started(release: KafkaRelease, count: usize, more: &[&str]) -> Result<Self> {
+        Self::started_with(release, count, &[], more)
+    }
+
+    fn started_with(release: KafkaRelease, count: usize, listeners: &[(&str, &str)], more: &[&str]) -> Result<Self> {
         let class_path = release.class_path()?;
         let mut attempt = 1;
         loop {
-            match Self::attempt(release, &class_path, count, logins, more) {
+            match Self::attempt(release, &class_path, count, listeners, more) {
                 Err(error) if attempt < ATTEMPTS && error.to_string().contains("Address already in use") => {
                     attempt += 1
                 }
@@ -93,11 +104,16 @@ impl KafkaServer {
         }
     }
 
-    fn attempt(release: KafkaRelease, class_path: &str, count: usize, logins: bool, more: &[&str]) -> Result<Self> {
+    fn attempt(
+        release: KafkaRelease,
+        class_path: &str,
+        count: usize,
+        listeners: &[(&str, &str)],
+        more: &[&str],
+    ) -> Result<Self> {
         let folder = Folder::new()?;
         // One more for the controller or ZooKeeper.
-        let mut ports = free_ports(count + 1 + usize::from(logins))?;
-        let login = if logins { ports.pop() } else { None };
+        let ports = free_ports(count + 1)?;
         let Some((other_port, client_ports)) = ports.split_last() else {
             return Err(Error::Other("there is no node without a port".to_owned()));
         };
@@ -105,11 +121,14 @@ impl KafkaServer {
             KafkaRelease::Newest => None,
             _ => Some(start_zookeeper(class_path, *other_port, &folder.0)?),
         };
+        let other_ports = free_ports(listeners.len())?;
+        let listeners = listeners.iter().zip(other_ports).map(|((name, protocol), port)| (*name, *protocol, port));
+        let listeners: Vec<(&str, &str, u16)> = listeners.collect();
         let mut nodes = Vec::new();
         for (port, id) in client_ports.iter().zip(1..) {
             let data = folder.0.join(format!("data-{id}"));
             let settings = match release {
-                KafkaRelease::Newest => settings::server_properties(id, *port, *other_port, login, &data),
+                KafkaRelease::Newest => settings::server_properties(id, *port, *other_port, &listeners, &data),
                 _ => settings::old_server_properties(id, *port, *other_port, &data),
             };
             let text = [&settings, &more.join("\n"), "\n"].concat();
@@ -124,8 +143,8 @@ impl KafkaServer {
             let class_path = class_path.to_owned();
             nodes.push(Node { release, class_path, address, properties, data, log, process: None });
         }
-        let login_address = login.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-        let mut server = Self { apis: 0, login: login_address, nodes, _zookeeper: zookeeper, _folder: folder };
+        let listeners = listeners.into_iter().map(|(name, _, port)| (name.to_owned(), port)).collect();
+        let mut server = Self { apis: 0, listeners, nodes, _zookeeper: zookeeper, _folder: folder };
         // All before waiting for the first: they need each other.
         server.nodes.iter_mut().try_for_each(Node::start)?;
         for node in &mut server.nodes {
@@ -138,6 +157,16 @@ impl KafkaServer {
     pub fn bootstrap(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(|node| node.address.to_string()).collect();
         addresses.join(",")
+    }
+
+    /// Where a further listener is, as clients take it.
+    ///
+    /// # Errors
+    /// There is no such listener.
+    pub fn listener(&self, name: &str) -> Result<String> {
+        let found = self.listeners.iter().find(|(other, _)| other == name);
+        let missing = || Error::Other(format!("there is no listener {name}"));
+        found.map(|(_, port)| format!("127.0.0.1:{port}")).ok_or_else(missing)
     }
 
     /// How many APIs it says to serve.

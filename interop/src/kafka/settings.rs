@@ -5,18 +5,22 @@ pub(super) const CLUSTER_ID: &str = "bWlsZW5hLWludGVyb3AtMQ";
 
 /// The text of `server.properties`: the first node is broker and controller, others are brokers. Kafka's own defaults,
 /// except where few nodes, short lives and few threads ask for less.
+///
+/// `others` are further listeners: name, security protocol and port.
 pub(super) fn server_properties(
     id: usize,
     client_port: u16,
     controller_port: u16,
-    login_port: Option<u16>,
+    others: &[(&str, &str, u16)],
     data: &Path,
 ) -> String {
     // In a properties file a backslash is an escape; Java takes slashes everywhere.
     let data = data.display().to_string().replace('\\', "/");
     let mut client = format!("CLIENT://127.0.0.1:{client_port}");
-    if let Some(port) = login_port {
-        client.push_str(&format!(",LOGIN://127.0.0.1:{port}"));
+    let mut protocols = "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT".to_owned();
+    for (name, protocol, port) in others {
+        client.push_str(&format!(",{name}://127.0.0.1:{port}"));
+        protocols.push_str(&format!(",{name}:{protocol}"));
     }
     let (roles, listeners) = match id {
         1 => ("broker,controller", format!("{client},CONTROLLER://127.0.0.1:{controller_port}")),
@@ -29,7 +33,7 @@ node.id={id}
 controller.quorum.voters=1@127.0.0.1:{controller_port}
 listeners={listeners}
 advertised.listeners={client}
-listener.security.protocol.map=CLIENT:PLAINTEXT,LOGIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map={protocols}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=CLIENT
 log.dirs={data}
@@ -51,7 +55,7 @@ share.coordinator.state.topic.num.partitions=5
     )
 }
 
-/// Lines for the listener of `login` in [`server_properties`], where users log in by SASL/PLAIN.
+/// Lines for a listener `LOGIN` of [`server_properties`], where users log in by SASL/PLAIN.
 pub(super) fn login_listener(users: &[(String, String)]) -> String {
     let users: String = users.iter().map(|(name, password)| format!(" user_{name}=\"{password}\"")).collect();
     let module = "org.apache.kafka.common.security.plain.PlainLoginModule required";
@@ -99,8 +103,8 @@ mod tests {
     fn every_line_is_a_setting_and_none_comes_twice() {
         let data = Path::new("somewhere");
         for text in [
-            server_properties(1, 1234, 1235, Some(1236), data),
-            server_properties(2, 1234, 1235, None, data),
+            server_properties(1, 1234, 1235, &[], data),
+            server_properties(2, 1234, 1235, &[("LOGIN", "SASL_PLAINTEXT", 1236)], data),
             old_server_properties(1, 1234, 1235, data),
             zookeeper_properties(1235, data),
         ] {

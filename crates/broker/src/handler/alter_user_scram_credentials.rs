@@ -76,7 +76,7 @@ fn result(user: ByteString, refusal: Option<&Refusal>) -> AlterUserScramCredenti
     AlterUserScramCredentialsResult {
         user,
         error_code: refusal.map_or(ErrorCode::NONE, |refusal| refusal.code),
-        error_message: refusal.and_then(Refusal::text),
+        error_message: refusal.and_then(Refusal::text).filter(|text| !text.is_empty()),
         ..Default::default()
     }
 }
@@ -106,11 +106,8 @@ fn upsert(wanted: &ScramCredentialUpsertion, room: &mut usize) -> Result<Change,
         return refused("Too many iterations");
     }
     if wanted.salted_password.is_empty() {
-        // Java has no keys without a byte.
-        return Err(Refusal::new(
-            ErrorCode::UNKNOWN_SERVER_ERROR,
-            "The server experienced an unexpected error when processing the request.",
-        ));
+        // Java has no keys without a byte, and Kafka no message for that.
+        return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, ""));
     }
     *room = room.checked_sub(1).ok_or_else(|| {
         let message = format!("There are at most {MAX_CREDENTIALS} credentials.");

@@ -31,7 +31,7 @@ pub(super) fn handle(
         owners.collect::<Vec<_>>()
     });
     let is_wanted = |token: &&Token| {
-        owners.as_ref().is_none_or(|owners| owners.iter().any(|owner| token.belongs_to(owner)))
+        owners.as_ref().is_none_or(|owners| owners.iter().any(|owner| token.concerns(owner)))
             && may_describe(context, token)
     };
     let mut described = Vec::new();
@@ -44,12 +44,12 @@ pub(super) fn handle(
     DescribeDelegationTokenResponse { tokens: described, ..Default::default() }
 }
 
-/// Whether the token belongs to the client, or it may see those of others.
+/// Whether the client has to do with the token, or may see those of others.
 fn may_describe(context: &Context, token: &Token) -> bool {
     let (id, owner) = (token.id.to_string(), token.owner.to_string());
     let token_itself = Resource { resource_type: ResourceType::DelegationToken, name: &id };
     let of_owner = Resource { resource_type: ResourceType::User, name: &owner };
-    token.belongs_to(&context.client.principal)
+    token.concerns(&context.client.principal)
         || context.may(Operation::Describe, token_itself)
         || context.may(Operation::DescribeTokens, of_owner)
 }

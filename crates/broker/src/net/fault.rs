@@ -3,9 +3,11 @@
 use bytes::{Bytes, BytesMut};
 use milena_connection::{ConnectionError, IncomingRequest, frame_response};
 use milena_fault::{FaultedRequest, Injection, Members, Patch, Patched, respond};
+use milena_messages::metadata::request::MetadataRequestTopic;
+use milena_messages::metadata::response::MetadataResponseTopic;
 use milena_messages::{
-    ApiKey, ErrorCode, FetchRequest, FetchResponse, Message as _, ProduceRequest, Request, RequestVisitor,
-    visit_request,
+    ApiKey, ErrorCode, FetchRequest, FetchResponse, Message as _, MetadataRequest, MetadataResponse, ProduceRequest,
+    Request, RequestVisitor, visit_request,
 };
 use tokio::time::Instant;
 
@@ -135,11 +137,31 @@ pub(super) fn refused_frame(request: &IncomingRequest, code: ErrorCode, node: &N
         }
     }
 
+    if wants_none(request).ok()? {
+        return None;
+    }
+    if request.api_key == ApiKey::METADATA {
+        return refused_metadata(request, code);
+    }
     match refuse(request, code, node).ok()? {
         Refused::Response(frame) => Some(frame),
         Refused::Close => None,
         Refused::Patch(..) | Refused::NoPlace => visit_request(request.api_key, Empty(request))?,
     }
+}
+
+/// The error is that of each topic, and no broker is named.
+fn refused_metadata(request: &IncomingRequest, error_code: ErrorCode) -> Option<Frame> {
+    let asked = request.decode::<MetadataRequest>().ok()?;
+    let topic = |topic: MetadataRequestTopic| MetadataResponseTopic {
+        error_code,
+        name: topic.name,
+        topic_id: topic.topic_id,
+        ..Default::default()
+    };
+    let topics = asked.topics.into_iter().flatten().map(topic).collect();
+    let response = MetadataResponse { topics, ..Default::default() };
+    frame_response(&response, request.api_version, request.correlation_id).ok()
 }
 
 /// Whether it is a Produce request with acks=0.

@@ -62,8 +62,13 @@ impl Token {
         &self.credentials[hash as usize]
     }
 
-    /// Whether this is the owner or a renewer.
-    pub(crate) fn belongs_to(&self, principal: &Principal) -> bool {
+    /// Whether this principal sees the token: its owner, who asked for it, and its renewers.
+    pub(crate) fn concerns(&self, principal: &Principal) -> bool {
+        self.requester == *principal || self.belongs_to(principal)
+    }
+
+    /// Whether this principal may renew the token: its owner, and its renewers.
+    fn belongs_to(&self, principal: &Principal) -> bool {
         self.owner == *principal || self.renewers.contains(principal)
     }
 

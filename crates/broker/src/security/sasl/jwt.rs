@@ -360,4 +360,52 @@ mod tests {
         let none = token(r#"{"alg":"none"}"#, &with(r#""iss":"i","aud":"o","scope":["b","a"]"#), b"");
         assert_eq!(config.validate(&none, 1_000_000), Err(Invalid::Token));
     }
+
+    /// A token and a key that OpenSSL made.
+    #[cfg(feature = "tls")]
+    #[test]
+    fn rs256_is_verified() {
+        let key = "-----BEGIN PUBLIC KEY-----\n\
+             MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyA6VAhzxZXYER31oSjVy\n\
+             0Muvu06hf5RqVr4rCYzVdC1w9lyfE7/lHDp36WF7U4fSmKXLJFkqPo2syZYhkiwM\n\
+             pgPaQhUyepuLU8K+hFwMH6dfS1hUZc/rm9Avfgt8P7n97gIf8INLVT7PsYu1umAq\n\
+             BmLz7zbBZtHeRodnzRADU9v9nIJ6Od6AwdIApSUFn+FYvTeMMHiikHw+xalX0+15\n\
+             gvWTppcTXSQPZnPgH2+vUqE0tL72tvUNUK5X0YSThIPzSsPFsBy44px6ZvTNtM2L\n\
+             5Fl/o5Po0Nfoh82o3cX6erNSsk7JXFGraeacap2D2bi/UIt/sbBMLgIO+AfOqexq\n\
+             HwIDAQAB\n\
+             -----END PUBLIC KEY-----";
+        let token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSIsImlhdCI6MSwiZXhwIjoxMDAxfQ.qVCAOp4FKllLDIaDA1blJ1qctMYrHrzHHJPqe84Prc8aG0iTD8Vof8C4QZxNUXN4nnPTtfnZZcABuSvfP_zaimYe_saeW9GW7oqOW1O_gMBrTr56WsoYd4Mofn0GrLmIrwwQf67ECfiVOd4buKDb0FdVx-nSWZHvkFMy4Nw3Vaf-CFCZC7QRNB2I035Bd_j2X77HHfIS54-xDkJrQl_SCBOnfZuoc7XiLgfcxxqC3KsGDez3xUxOO2OP1L774XoCDXzz3yeMwOy-LN7cFU0GhUgJnnX1MxoBLa2LryPShAEec-rkIb268GdD5GDWSLVR3ddDbl6m04c4L20fIjlOHg";
+        let key = JwtKey::from_public_pem(key).unwrap();
+        let config = OAuthConfig { keys: vec![JwtKey::hs256(b"k"), key], ..OAuthConfig::default() };
+        let valid = Valid { name: "alice".to_owned(), expires_at: 1_001_000 };
+        assert_eq!(config.validate(token, 1_000_000), Ok(valid));
+        let (front, signature) = token.rsplit_once('.').unwrap();
+        assert_eq!(config.validate(&format!("{front}.A{}", &signature[1..]), 1_000_000), Err(Invalid::Token));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn es256_is_verified() {
+        let pair = rcgen::KeyPair::generate().unwrap();
+        let key = JwtKey::from_public_pem(&pair.public_key_pem()).unwrap();
+        let random = ring::rand::SystemRandom::new();
+        let algorithm = &ring::signature::ECDSA_P256_SHA256_FIXED_SIGNING;
+        let signer = ring::signature::EcdsaKeyPair::from_pkcs8(algorithm, &pair.serialize_der(), &random).unwrap();
+        let unsigned = token(r#"{"alg":"ES256"}"#, r#"{"sub":"alice","iat":1,"exp":1001}"#, b"");
+        let message = unsigned.trim_end_matches('.');
+        let signature = signer.sign(&random, message.as_bytes()).unwrap();
+        let signed = token(r#"{"alg":"ES256"}"#, r#"{"sub":"alice","iat":1,"exp":1001}"#, signature.as_ref());
+        let config = OAuthConfig { keys: vec![key], ..OAuthConfig::default() };
+        assert_eq!(config.validate(&signed, 1_000_000).map(|valid| valid.name), Ok("alice".to_owned()));
+        assert_eq!(config.validate(&unsigned, 1_000_000), Err(Invalid::Token));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn text_that_is_no_public_key_is_refused() {
+        for pem in ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"] {
+            assert!(JwtKey::from_public_pem(pem).is_err(), "{pem}");
+        }
+        assert_eq!(format!("{:?}", JwtKey::hs256(b"hush")), "JwtKey(\"HS256\")");
+    }
 }

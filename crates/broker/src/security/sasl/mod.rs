@@ -1,6 +1,5 @@
 //! The server's side of each SASL mechanism: tokens in, tokens out. No sockets and no clock: the time is an argument.
 
-mod java_map;
 mod jwt;
 mod oauth;
 mod plain;

@@ -9,7 +9,6 @@ use hmac::{Hmac, KeyInit as _};
 use sha2::{Digest as _, Sha256, Sha512};
 use subtle::ConstantTimeEq as _;
 
-use super::java_map::in_java_order;
 use super::{Identity, Progress, Rejected, is_sasl_name};
 use crate::security::credentials::{Credentials, Proven};
 use crate::security::random;
@@ -222,12 +221,14 @@ impl<'a> ClientFirst<'a> {
         let name = parts.next()?.strip_prefix("n=").filter(|name| is_sasl_name(name))?;
         let nonce = parts.next()?.strip_prefix("r=").filter(|nonce| is_printable(nonce))?;
         let extensions: Vec<_> = parts.map(extension).collect::<Option<_>>()?;
-        let extensions = in_java_order(extensions);
-        let by_token = extensions.iter().any(|(key, value)| *key == TOKEN_AUTH && value.eq_ignore_ascii_case("true"));
+        // Of two of the same name Kafka takes the last one.
+        let last = extensions.iter().rev().find(|(key, _)| *key == TOKEN_AUTH);
+        let by_token = last.is_some_and(|(_, value)| value.eq_ignore_ascii_case("true"));
         Some(Self { authorization_id, name, nonce, extensions, by_token })
     }
 
-    /// The part that is signed, as Kafka writes it again: without the reserved part, extensions in the order of its map.
+    /// The part that is signed, as Kafka writes it again: without the reserved part. Kafka 4.4 puts several extensions into an
+    /// order that changes from one start to the next; here it is that of the client.
     fn bare(&self) -> String {
         let mut bare = format!("n={},r={}", self.name, self.nonce);
         for (key, value) in &self.extensions {

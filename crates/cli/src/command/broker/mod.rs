@@ -1,6 +1,7 @@
 //! `milena broker`: the embedded broker as a process, with topics, records and faults to begin with.
 
 mod control;
+mod security;
 mod seed;
 mod topic;
 
@@ -14,6 +15,7 @@ use milena_client::Report;
 use serde_json::json;
 
 use self::control::Control;
+use self::security::Security;
 use self::seed::Seed;
 use self::topic::NewTopic;
 use crate::failure::{Failure, Result};
@@ -29,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   milena broker --data-dir /var/tmp/kafka          with what it had when it was stopped or killed
   milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
   milena broker --as 2.8                           with the APIs and versions of that release
+  milena broker --user alice:secret --tls --certificates certs   clients trust certs/ca.pem
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
 When everything is in place, one line with host:port of each node goes to stdout, and after a space
@@ -95,6 +98,9 @@ pub(crate) struct Broker {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, allow_negative_numbers = true)]
     memory: u64,
 
+    #[command(flatten)]
+    security: Security,
+
     /// Allow or deny clients something, such as 'allow User:alice read topic:orders-*'; turns on the authorizer
     #[arg(long, value_name = "ACL")]
     acl: Vec<Acl>,
@@ -157,6 +163,7 @@ impl Broker {
         let seeds = files.into_iter().map(|file| Seed::read(file)).collect::<Result<Vec<_>>>()?;
         block_on(async {
             let cluster = BrokerCluster::start(self.config(folders.first().copied())).await.map_err(not_started)?;
+            self.security.write_certificates(&cluster)?;
             // A data folder may have topics of a run before.
             let known = cluster.state();
             for topic in self.topic.iter().filter(|topic| known.topic(&topic.name).is_none() || self.data_dir.is_none())
@@ -212,6 +219,7 @@ impl Broker {
             default_replication_factor: self.replicas(),
             auto_create_topics: !self.no_auto_create,
             acls: self.acls(),
+            security: self.security.config(),
             faults: self.fault.clone(),
             fault_seed: self.fault_seed,
             virtual_clock: self.virtual_clock,
@@ -234,6 +242,11 @@ impl Broker {
         let nodes = cluster.state().nodes.into_iter();
         let nodes: Vec<_> = nodes.map(|node| json!({ "id": node.id, "address": node.endpoint })).collect();
         let mut ready = json!({ "bootstrap": cluster.bootstrap(), "nodes": nodes });
+        let listeners = self.security.listener_names();
+        if listeners.len() > 1 {
+            let bootstrap = |name: String| (name.clone(), cluster.bootstrap_of(&name).into());
+            ready["listeners"] = serde_json::Map::from_iter(listeners.into_iter().map(bootstrap)).into();
+        }
         if let Some(control) = control {
             ready["control"] = control.into();
         }
@@ -258,7 +271,7 @@ fn not_started(error: BrokerError) -> Failure {
         BrokerError::Config { setting: "kafka_version", value, reason } => {
             Failure::usage(format!("--as cannot be {value}: {reason}"))
         }
-        BrokerError::Listen { .. } => failure.hint("check --host and --port"),
+        BrokerError::Listen { .. } => failure.hint("check --host, --port and --listener"),
         _ => failure,
     }
 }
