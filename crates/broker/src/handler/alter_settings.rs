@@ -89,6 +89,9 @@ pub(super) fn alter(context: &Context, resources: &[Resource], validate_only: bo
         }
         match resource.resource_type {
             TOPIC => alter_topic(context, resource, validate_only),
+            BROKER if fails => {
+                alter_broker(context, resource, true).and(Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, "")))
+            }
             BROKER => alter_broker(context, resource, validate_only),
             LOGGER if !resource.replace => alter_logger(context, resource, validate_only),
             CLIENT_METRICS => alter_metrics(context, resource, validate_only),

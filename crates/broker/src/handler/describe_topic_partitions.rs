@@ -64,6 +64,8 @@ pub(super) fn handle(
             described.error_code = topic_name::check(&name)
                 .map_or_else(|refusal| refusal.code, |()| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
             response.topics.push(described);
+            // The place that the cursor names is one in this topic.
+            first = 0;
             continue;
         };
         (described.topic_id, described.is_internal) = (topic.id, topic.is_internal());
