@@ -73,7 +73,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         height: 2,
         name: FAULT,
-        ours: Some(&[MESSAGES, SCHEMA, WIRE]),
+        ours: Some(&[CONNECTION, MESSAGES, SCHEMA, WIRE]),
         others: Others::Only(&["bytes", "serde_json"]),
     },
     Layer {

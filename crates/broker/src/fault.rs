@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use milena_connection::IncomingRequest;
-use milena_connection::fault::{Action, Faults as Rules, Random, RequestInfo, Rule, Statistic};
+use milena_connection::fault::{Action, Decision, Faults as Rules, Random, RequestInfo, Rule, Statistic, Subject};
 use milena_fault::without_place;
 
 use crate::error::BrokerError;
@@ -25,6 +25,12 @@ use crate::error::BrokerError;
 /// | `drop` | the request has no effect and gets no response |
 /// | `cut` | the request has no effect, and its connection ends |
 /// | `cut after N bytes` | the request has its effect, N bytes of the response are sent, and the connection ends |
+/// | `throttle TIME` | the request has its effect; the response says that the client was throttled for this time |
+/// | `garble N bytes` | the request has its effect; N bytes in the body of the response are wrong |
+/// | `short by N bytes` | the request has its effect; the last N bytes of the response are missing, and its size fits |
+/// | `reorder` | the request has its effect; the response leaves after the next one on its connection |
+///
+/// An error of a rule with `topic=` or `partition=` concerns only these partitions; the others of the request are served.
 ///
 /// Delays follow the clock of the system, also when the cluster has a virtual one.
 ///
@@ -147,15 +153,15 @@ impl BrokerFaults {
         self.lock().rules.statistics().cloned().collect()
     }
 
-    /// What is done to a request. Every request is passed once.
-    pub(crate) fn decide(&self, request: &IncomingRequest) -> Option<Action> {
+    /// What is done to a request. Every request is passed once; `subject` finds what it is about, when a rule looks at that.
+    pub(crate) fn decide(&self, request: &IncomingRequest, subject: &dyn Fn() -> Subject) -> Option<Decision> {
         if !self.0.any.load(Ordering::Acquire) {
             return None;
         }
-        let info =
-            RequestInfo { api: request.api_key, version: request.api_version, client_id: request.client_id.as_deref() };
+        let header = RequestInfo::new(request.api_key, request.api_version, request.client_id.as_deref());
+        let info = RequestInfo { subject, ..header };
         let Injector { rules, random, .. } = &mut *self.lock();
-        rules.decide(&info, &mut || random.next_u64()).map(|decision| decision.action)
+        rules.decide(&info, &mut || random.next_u64())
     }
 
     fn lock(&self) -> MutexGuard<'_, Injector> {

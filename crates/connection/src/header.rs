@@ -1,6 +1,6 @@
 use bytes::{Bytes, BytesMut};
 use milena_messages::{ApiKey, ByteString, Message, Request, RequestHeader, Response, ResponseHeader, Struct as _};
-use milena_wire::{Error, Reader, Writer};
+use milena_wire::{Error, Reader, Writer, varint};
 
 use crate::error::{ConnectionError, Result};
 
@@ -124,6 +124,28 @@ pub fn read_request_header(frame: Bytes) -> Result<(RequestHeader, Bytes)> {
     Ok((header, reader.rest()))
 }
 
+/// Where the body of a response begins in its frame, without its size: after the correlation id and the tagged fields of the
+/// header. `None` when the frame ends before. For code that changes a response in place and needs nothing of its header.
+pub fn response_body_start(frame: &[u8], api: ApiKey, version: i16) -> Option<usize> {
+    let start = if frame.len() < 4 { return None } else { 4 };
+    if api.response_header_version(version) >= 1 { tagged_fields_end(frame, start) } else { Some(start) }
+}
+
+/// Where the section of tagged fields ends that begins at `at`. `None` when the bytes end before.
+pub fn tagged_fields_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let next = |at: &mut usize| {
+        let (value, size) = varint::read_u32(bytes.get(*at..)?)?;
+        *at += size;
+        Some(value)
+    };
+    for _ in 0..next(&mut at)? {
+        next(&mut at)?;
+        let size = next(&mut at)? as usize;
+        at = at.checked_add(size).filter(|at| *at <= bytes.len())?;
+    }
+    Some(at)
+}
+
 /// Splits a response frame, without its size, into header and body. A response does not name its API and version: they are
 /// those of the request with the same correlation id.
 ///
@@ -139,4 +161,22 @@ pub fn read_response_header(frame: Bytes, api: ApiKey, version: i16) -> Result<(
         ConnectionError::Decode { what, error: error.within(ResponseHeader::NAME) }
     })?;
     Ok((header, reader.rest()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_begins_after_the_tagged_fields_of_its_header() {
+        // Correlation id, two tagged fields: tag 0 with 2 bytes, tag 300 with none.
+        let flexible = b"\0\0\0\x01\x02\0\x02ab\xac\x02\0rest";
+        assert_eq!(response_body_start(flexible, ApiKey::METADATA, 9), Some(12));
+        assert_eq!(response_body_start(flexible, ApiKey::METADATA, 8), Some(4));
+        // The header of an ApiVersions response never has tagged fields.
+        assert_eq!(response_body_start(flexible, ApiKey::API_VERSIONS, 3), Some(4));
+        for end in 0..12 {
+            assert_eq!(response_body_start(&flexible[..end], ApiKey::METADATA, 9), None, "{end}");
+        }
+    }
 }

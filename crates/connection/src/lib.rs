@@ -53,7 +53,8 @@ pub use error::{ConnectionError, Result};
 pub use foreign::Foreign;
 pub use frame::{DEFAULT_MAX_FRAME, FrameBuffer};
 pub use header::{
-    frame_request, frame_response, read_request_header, read_response_header, request_frame, response_frame, with_size,
+    frame_request, frame_response, read_request_header, read_response_header, request_frame, response_body_start,
+    response_frame, tagged_fields_end, with_size,
 };
 pub use server::{IncomingRequest, ServerConnection, ServerConnectionConfig};
 pub use versions::{ApiVersions, api_versions_response_version, refuse_api_versions};

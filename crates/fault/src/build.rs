@@ -224,7 +224,7 @@ fn rank(field: &Field) -> u8 {
 }
 
 /// One word for fields that go by different names.
-fn meaning(field: &Field) -> &str {
+pub(crate) fn meaning(field: &Field) -> &str {
     match field.entity {
         Some(entity @ (Entity::TopicName | Entity::GroupId | Entity::TransactionalId)) => entity.name(),
         _ => match field.json_name.as_str() {

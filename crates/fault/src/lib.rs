@@ -20,6 +20,9 @@
 //! | item | what |
 //! |---|---|
 //! | [`respond`], [`FaultedRequest`], [`Injection`] | the error response to a request |
+//! | [`respond_within`] | the same for some topics and partitions of a request |
+//! | [`subject()`], [`TopicNames`] | what a request is about, for rules that name topics or groups |
+//! | [`Distortion`] | a throttle time, garbled bytes, a response that ends too early |
 //! | [`Patch`] | an error put into the response that a broker gave |
 //! | [`Sessions`], [`Members`], [`Opening`] | which partitions a fetch session or share session has (KIP-227, KIP-932) |
 //! | [`level`], [`Level`], [`has_place`], [`without_place`] | where a code stands |
@@ -27,13 +30,17 @@
 //! No input or output, no clock: bytes in, bytes out.
 
 mod build;
+mod distortion;
 mod level;
 mod patch;
 mod respond;
 mod session;
+mod subject;
 mod value;
 
+pub use distortion::Distortion;
 pub use level::{Level, level};
 pub use patch::{Patch, Patched};
-pub use respond::{FaultedRequest, Injection, has_place, respond, without_place};
+pub use respond::{FaultedRequest, Injection, has_place, respond, respond_within, without_place};
 pub use session::{Members, Opening, Sessions};
+pub use subject::{TopicNames, subject};

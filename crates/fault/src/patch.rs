@@ -1,13 +1,15 @@
 //! Errors put into the response that a broker gave.
 
 use bytes::Bytes;
+use milena_connection::fault::Scope;
+use milena_connection::response_body_start;
 use milena_messages::{ApiKey, ErrorCode};
 use milena_schema::{MessageSpec, StructId, Type};
-use milena_wire::varint;
 use serde_json::{Value, json};
 
 use crate::level::{Level, level};
 use crate::respond::{FaultedRequest, code_of, fields, has_code, message};
+use crate::subject::{Walk, merge};
 
 /// How to turn the broker's response into one that reports an error.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct Patch {
     change: Change,
     /// The body of the request for the broker, where it is another than the client's.
     body: Option<Bytes>,
+    /// The topics and partitions that fail.
+    scope: Scope,
 }
 
 #[derive(Clone, Debug)]
@@ -26,6 +30,8 @@ pub(crate) enum Change {
     Elements,
     /// The session lives on, and these are the partitions that fail.
     Fetch(Value),
+    /// These are the elements that fail; the broker knows nothing of them.
+    Merge(Value),
 }
 
 /// What became of the broker's response.
@@ -42,13 +48,23 @@ impl Patch {
         let FaultedRequest { api, version, .. } = *request;
         let body = match change {
             Change::Fetch(_) => at_once(request),
-            Change::Elements => None,
+            Change::Elements | Change::Merge(_) => None,
         };
-        Self { api, version, code, change, body }
+        Self { api, version, code, change, body, scope: Scope::default() }
     }
 
-    /// The body that the broker should get in place of the client's; it has the same length. A failed Fetch does not wait
-    /// for records.
+    /// Puts these failed elements beside what the broker says to the rest of the request.
+    pub(crate) fn merging(request: &FaultedRequest, code: ErrorCode, errors: Value, rest: Bytes) -> Self {
+        Self { body: Some(rest), ..Self::new(request, code, Change::Merge(errors)) }
+    }
+
+    /// Concerns these topics and partitions alone.
+    pub(crate) fn within(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// The body that the broker should get in place of the client's. A failed Fetch does not wait for records, and a broker
+    /// does not get what fails.
     pub fn request_body(&self) -> Option<&Bytes> {
         self.body.as_ref()
     }
@@ -60,7 +76,7 @@ impl Patch {
 
     fn changed(&self, frame: &Bytes) -> Option<Bytes> {
         let response = message(self.api, "Response")?;
-        let start = header_end(self.api, self.version, frame)?;
+        let start = response_body_start(frame, self.api, self.version)?;
         let mut json = response.decode(frame.slice(start..), self.version).ok()?.json;
         match &self.change {
             Change::Fetch(elements) => {
@@ -68,8 +84,14 @@ impl Patch {
                 if own != 0 || elements.as_array().is_none_or(Vec::is_empty) {
                     return None;
                 }
-                json["responses"] = elements.clone();
+                let kept = match self.scope.names_partitions() {
+                    true => others(&json["responses"], elements),
+                    false => json!([]),
+                };
+                json["responses"] = kept;
+                merge(&mut json, &json!({ "responses": elements }));
             }
+            Change::Merge(errors) => merge(&mut json, errors),
             Change::Elements => {
                 // Codes of the metadata of partitions stand there, all others in the topic.
                 let deep = match self.api {
@@ -78,7 +100,7 @@ impl Patch {
                     }
                     _ => level(self.api, self.code) == Some(Level::Elements),
                 };
-                if !self.elements(response, StructId::ROOT, &mut json, deep) {
+                if !self.elements(response, StructId::ROOT, &mut json, deep, None) {
                     return None;
                 }
             }
@@ -89,8 +111,16 @@ impl Patch {
     }
 
     /// Lets each element fail that has a place for the code. Whether there was one.
-    fn elements(&self, response: &MessageSpec, id: StructId, json: &mut Value, deep: bool) -> bool {
+    fn elements(
+        &self,
+        response: &MessageSpec,
+        id: StructId,
+        json: &mut Value,
+        deep: bool,
+        around: Option<&str>,
+    ) -> bool {
         let mut placed = false;
+        let walk = Walk { spec: response, version: self.version, names: &|_| None };
         for field in fields(response, id, self.version) {
             let Type::Array(element) = &field.ty else { continue };
             let Type::Struct(inner) = **element else { continue };
@@ -99,7 +129,14 @@ impl Patch {
             }
             let Some(values) = json.get_mut(&field.json_name).and_then(Value::as_array_mut) else { continue };
             for value in values {
-                let further = deep && self.elements(response, inner, value, deep);
+                let topic = walk.topic(inner, value, around);
+                let partition = walk.partition(inner, value);
+                let is_other = topic.is_some() && !self.scope.has_topic(topic.as_deref())
+                    || partition.is_some_and(|partition| !self.scope.has_partition(partition));
+                if is_other {
+                    continue;
+                }
+                let further = deep && self.elements(response, inner, value, deep, topic.as_deref());
                 if !further {
                     if let Some(code) = code_of(response, inner, self.version) {
                         value[&code.json_name] = json!(self.code.0);
@@ -140,24 +177,19 @@ fn at_once(request: &FaultedRequest) -> Option<Bytes> {
     Some(body.into())
 }
 
-/// Where the header of a response ends.
-fn header_end(api: ApiKey, version: i16, frame: &[u8]) -> Option<usize> {
-    let mut at = 4;
-    if frame.len() < at {
-        return None;
-    }
-    if api.response_header_version(version) == 0 {
-        return Some(at);
-    }
-    let next = |at: &mut usize| {
-        let (value, size) = varint::read_u32(frame.get(*at..)?)?;
-        *at += size;
-        Some(value)
+/// The partitions of a Fetch response that are not among the failed ones.
+fn others(responses: &Value, failed: &Value) -> Value {
+    let all = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let same = |one: &Value, other: &Value| ["topic", "topicId"].iter().all(|key| one.get(key) == other.get(key));
+    let fails = |topic: &Value, partition: &Value| {
+        let topics = all(failed).into_iter().filter(|other| same(other, topic));
+        let mut partitions = topics.flat_map(|other| all(&other["partitions"]));
+        partitions.any(|other| other["partitionIndex"] == partition["partitionIndex"])
     };
-    for _ in 0..next(&mut at)? {
-        next(&mut at)?;
-        let size = next(&mut at)? as usize;
-        at = at.checked_add(size).filter(|at| *at <= frame.len())?;
-    }
-    Some(at)
+    let kept = all(responses).into_iter().map(|mut topic| {
+        let partitions = all(&topic["partitions"]).into_iter().filter(|partition| !fails(&topic, partition));
+        topic["partitions"] = partitions.collect();
+        topic
+    });
+    kept.filter(|topic| topic["partitions"].as_array().is_some_and(|partitions| !partitions.is_empty())).collect()
 }

@@ -1,4 +1,6 @@
 use bytes::Bytes;
+use milena_connection::fault::Scope;
+use milena_connection::response_body_start;
 use milena_messages::{ApiKey, ErrorCode, VersionRange};
 use milena_schema::{Entity, Field, MessageSpec, Spec, StructId, Type};
 use serde_json::{Value, json};
@@ -7,6 +9,7 @@ use crate::build::{Builder, Built};
 use crate::level::{Level, level};
 use crate::patch::{Change, Patch};
 use crate::session::Members;
+use crate::subject::{TopicNames, Walk};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -37,6 +40,15 @@ impl FaultedRequest {
     pub(crate) fn json(&self) -> Option<Value> {
         message(self.api, "Request")?.decode(self.body.clone(), self.version).ok().map(|decoded| decoded.json)
     }
+
+    /// The same, with the partitions of the session that it belongs to.
+    pub(crate) fn json_with(&self, session: Option<&Members>) -> Option<Value> {
+        let mut json = self.json()?;
+        if let Some(members) = session {
+            json["topics"] = members.to_json(self.api);
+        }
+        Some(json)
+    }
 }
 
 /// The error response to a request, as a broker reports the code.
@@ -44,25 +56,71 @@ impl FaultedRequest {
 /// `session` has the partitions of the fetch session or share session that the request belongs to, when it belongs to one:
 /// [`Sessions`](crate::Sessions) gives them. Without it a Fetch that names no partitions fails for none.
 pub fn respond(request: &FaultedRequest, code: ErrorCode, session: Option<&Members>) -> Injection {
-    build(request, code, session).unwrap_or(Injection::NoPlace)
+    let built = request.json_with(session).and_then(|json| build(request, code, &json));
+    built.unwrap_or(Injection::NoPlace)
 }
 
-fn build(request: &FaultedRequest, code: ErrorCode, session: Option<&Members>) -> Option<Injection> {
+/// The error response to a request of which only some topics and partitions fail; the others go to the broker, as
+/// [`Patch::request_body`], and the errors into its response. Codes for the response as a whole are for all of it.
+///
+/// `names` gives the names of topics for their ids, in versions that have ids alone.
+pub fn respond_within(
+    request: &FaultedRequest,
+    code: ErrorCode,
+    session: Option<&Members>,
+    scope: &Scope,
+    names: TopicNames<'_>,
+) -> Injection {
+    if !scope.names_partitions() || level(request.api, code) == Some(Level::Whole) {
+        return respond(request, code, session);
+    }
+    within(request, code, session, scope, names).unwrap_or(Injection::NoPlace)
+}
+
+fn within(
+    request: &FaultedRequest,
+    code: ErrorCode,
+    session: Option<&Members>,
+    scope: &Scope,
+    names: TopicNames<'_>,
+) -> Option<Injection> {
+    let asked = message(request.api, "Request")?;
+    let response = message(request.api, "Response")?;
+    let walk = Walk { spec: asked, version: request.version, names };
+    let whole = request.json_with(session)?;
+    let (concerned, mut rest) = walk.split(StructId::ROOT, &whole, None, scope);
+    match build(request, code, &concerned)? {
+        Injection::Response(frame) => {
+            if !walk.names_topics(StructId::ROOT, &rest) {
+                return Some(Injection::Response(frame));
+            }
+            let start = response_body_start(&frame, request.api, request.version)?;
+            let errors = response.decode(frame.slice(start..), request.version).ok()?.json;
+            if request.api == ApiKey::FETCH {
+                // The failed partitions should not wait for records of the others.
+                rest["maxWaitMs"] = json!(0);
+            }
+            let body = asked.encode(&rest, request.version).ok()?;
+            Some(Injection::Patch(Patch::merging(request, code, errors, body)))
+        }
+        Injection::Patch(patch) => Some(Injection::Patch(patch.within(scope.clone()))),
+        Injection::NoPlace => None,
+    }
+}
+
+/// `json` is the request, or the part of it that fails.
+fn build(request: &FaultedRequest, code: ErrorCode, json: &Value) -> Option<Injection> {
     let FaultedRequest { api, version, .. } = *request;
     if !has_place(api, version, code) {
         return None;
     }
     let asked = message(api, "Request")?;
     let response = message(api, "Response")?;
-    let mut json = request.json()?;
-    if let Some(members) = session {
-        json["topics"] = members.to_json(api);
-    }
     let level = level(api, code).unwrap_or(Level::Elements);
     let builder = Builder { response, request: asked, version, code, level };
     if level == Level::Elements {
         if api == ApiKey::FETCH && json["sessionEpoch"].as_i64().is_some_and(|epoch| epoch >= 0) {
-            let elements = match builder.response(&json) {
+            let elements = match builder.response(json) {
                 Some(Built { json, .. }) => json["responses"].clone(),
                 None => json!([]),
             };
@@ -74,14 +132,14 @@ fn build(request: &FaultedRequest, code: ErrorCode, session: Option<&Members>) -
             ApiKey::DESCRIBE_TOPIC_PARTITIONS
             | ApiKey::OFFSET_FETCH
             | ApiKey::DESCRIBE_USER_SCRAM_CREDENTIALS
-            | ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS => !builder.response(&json).is_some_and(|built| built.in_elements),
+            | ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS => !builder.response(json).is_some_and(|built| built.in_elements),
             _ => false,
         };
         if broker_knows {
             return Some(Injection::Patch(Patch::new(request, code, Change::Elements)));
         }
     }
-    let built = builder.response(&json)?;
+    let built = builder.response(json)?;
     let mut frame = request.correlation_id.to_be_bytes().to_vec();
     if api.response_header_version(version) >= 1 {
         frame.push(0);

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use bytes::Bytes;
-use milena_connection::refuse_api_versions;
+use milena_connection::{refuse_api_versions, tagged_fields_end};
 use milena_messages::{ApiKey, ErrorCode, VersionRange};
 use milena_wire::varint;
 
-use crate::header::{i16_at, i32_at, tags_end};
+use crate::header::{i16_at, i32_at};
 use crate::patch::Patches;
 
 /// The highest version of an API, or the highest level of a feature of the cluster (KIP-584), that clients get to see. Text
@@ -163,7 +163,7 @@ impl Caps {
         let start = at;
         let (mut kept, mut entries) = (0u32, Vec::new());
         for _ in 0..count {
-            let end = if flexible { tags_end(frame, at + 6)? } else { at + 6 };
+            let end = if flexible { tagged_fields_end(frame, at + 6)? } else { at + 6 };
             let entry = frame.get(at..end)?;
             let (api, min, max) = (ApiKey(i16_at(entry, 0)?), i16_at(entry, 2)?, i16_at(entry, 4)?);
             let capped = self.apis.get(&api).map_or(max, |cap| max.min(*cap));
@@ -222,7 +222,7 @@ impl Caps {
             let length = uvarint(list, &mut at)?.checked_sub(1)? as usize;
             let name: Range<usize> = at..at.checked_add(length)?;
             let numbers = name.end;
-            let end = tags_end(list, numbers + 4)?;
+            let end = tagged_fields_end(list, numbers + 4)?;
             let (first, second) = (i16_at(list, numbers)?, i16_at(list, numbers + 2)?);
             let (low, high) = if supported { (first, second) } else { (second, first) };
             let cap = self.features.get(std::str::from_utf8(list.get(name)?).ok()?).copied().unwrap_or(i16::MAX);

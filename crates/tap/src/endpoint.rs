@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use milena_connection::response_body_start;
 use milena_messages::{ApiKey, ByteString};
 use milena_schema::{Field, Finder, MessageKind, MessageSpec, Scalar, Spec, StructSpec, TagSize, Type};
 use milena_wire::varint;
 
-use crate::header::response_body;
 use crate::patch::Patches;
 
 /// Structs of responses that hold a host and a port and are left as they are: message, struct, reason.
@@ -134,7 +134,7 @@ pub(crate) fn rewrite(api: ApiKey, version: i16, frame: &Bytes, local: &mut Loca
 
 /// The endpoints of a response. `None` when it cannot be read.
 fn find(finder: &Finder<'_>, api: ApiKey, version: i16, frame: &Bytes) -> Option<Vec<Endpoint>> {
-    let body = response_body(api, version, frame)?;
+    let body = response_body_start(frame, api, version)?;
     let mut endpoints = Vec::new();
     let mut node = -1;
     // A host whose port comes next: its bytes.

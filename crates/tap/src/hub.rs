@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use milena_connection::fault::{Action, Faults, Random, RequestInfo, Statistic};
+use milena_connection::fault::{Action, Decision, Faults, Random, RequestInfo, Statistic};
 use milena_fault::Sessions;
 use milena_messages::ApiKey;
 use milena_transport::{Address, DialError, Stream, dial, first_of};
@@ -30,6 +30,8 @@ pub(crate) struct Hub {
     faults: Option<Mutex<Injector>>,
     /// What is known of the sessions of each broker, when a rule needs it.
     sessions: Option<Mutex<HashMap<Address, Sessions>>>,
+    /// Names of topics by their ids, when a rule names topics.
+    topic_names: Option<Mutex<HashMap<String, String>>>,
     /// Requests of which was said that an error has no place in their responses.
     placeless: Mutex<HashSet<(ApiKey, i16)>>,
     pub(crate) queue: Option<Queue>,
@@ -41,6 +43,9 @@ pub(crate) struct Hub {
     alive: mpsc::Sender<()>,
 }
 
+/// Topics whose names are remembered.
+const MAX_TOPICS: usize = 100_000;
+
 /// The rules with what they need.
 #[derive(Debug)]
 struct Injector {
@@ -49,9 +54,9 @@ struct Injector {
 }
 
 impl Injector {
-    fn decide(&mut self, request: &RequestInfo<'_>) -> Option<Action> {
+    fn decide(&mut self, request: &RequestInfo<'_>) -> Option<Decision> {
         let Self { faults, random } = self;
-        faults.decide(request, &mut || random.next_u64()).map(|decision| decision.action)
+        faults.decide(request, &mut || random.next_u64())
     }
 }
 
@@ -102,9 +107,10 @@ impl Hub {
         let faults: Faults = config.faults.iter().cloned().collect();
         let watches_sessions = config.faults.iter().any(|rule| {
             let apis = rule.apis();
-            matches!(rule.action(), Action::Error(_))
+            (matches!(rule.action(), Action::Error(_)) || rule.scope().names_partitions())
                 && (apis.is_empty() || apis.iter().any(|api| Sessions::is_about(*api)))
         });
+        let watches_topics = config.faults.iter().any(|rule| rule.scope().names_partitions());
         // Without a seed of its own, each run takes another.
         let seed = config.fault_seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         let mut brokers = Brokers { port: config.port, ..Brokers::default() };
@@ -117,6 +123,7 @@ impl Hub {
             caps: config.caps.iter().cloned().collect(),
             faults: (!faults.is_empty()).then(|| Mutex::new(Injector { faults, random: Random::seeded(seed) })),
             sessions: watches_sessions.then(Mutex::default),
+            topic_names: watches_topics.then(Mutex::default),
             placeless: Mutex::default(),
             queue,
             brokers: Mutex::new(brokers),
@@ -313,7 +320,7 @@ impl Hub {
     }
 
     /// What goes wrong with a request on purpose.
-    pub(crate) fn fault(&self, request: &RequestInfo<'_>) -> Option<Action> {
+    pub(crate) fn fault(&self, request: &RequestInfo<'_>) -> Option<Decision> {
         lock(self.faults.as_ref()?).decide(request)
     }
 
@@ -329,6 +336,28 @@ impl Hub {
             all.insert(broker.clone(), Sessions::default());
         }
         all.get_mut(broker).map(act)
+    }
+
+    /// Whether a rule names topics, so that names have to be known for ids.
+    pub(crate) fn watches_topics(&self) -> bool {
+        self.topic_names.is_some()
+    }
+
+    /// Notes the names of topics by their ids.
+    pub(crate) fn learn_topics(&self, topics: impl IntoIterator<Item = (String, String)>) {
+        if let Some(names) = &self.topic_names {
+            let mut names = lock(names);
+            for (id, name) in topics {
+                if names.len() < MAX_TOPICS || names.contains_key(&id) {
+                    names.insert(id, name);
+                }
+            }
+        }
+    }
+
+    /// The name of a topic whose id was in a Metadata response.
+    pub(crate) fn topic_name(&self, id: &str) -> Option<String> {
+        lock(self.topic_names.as_ref()?).get(id).cloned()
     }
 
     /// Says once for each version of an API that an error found no place in a response.

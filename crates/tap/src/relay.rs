@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use milena_connection::fault::{Action, RequestInfo};
+use milena_connection::fault::{Action, Decision, RequestInfo};
 use milena_connection::{ConnectionError, FrameBuffer};
-use milena_fault::{FaultedRequest, Injection, Sessions, respond};
+use milena_fault::{Distortion, FaultedRequest, Injection, Sessions, respond_within, subject};
 use milena_inspect::conversation::{Endpoints, Exchange, Remark, RequestReader};
 use milena_messages::ApiKey;
 use milena_transport::{Address, Segments, Stream};
@@ -146,27 +146,37 @@ impl Relay {
                 None => Err(End::Capped { api, version }),
             };
         }
-        incoming.exchange.fault = self.hub.fault(&RequestInfo { api, version, client_id: header.client_id.as_deref() });
-        match incoming.exchange.fault {
-            Some(Action::Cut { after: None }) => {
+        let names = |id: &str| self.hub.topic_name(id);
+        let subject = || {
+            let request = incoming.request(head);
+            subject(&request, self.members(&request).as_ref(), &names)
+        };
+        let info = RequestInfo { subject: &subject, ..RequestInfo::new(api, version, header.client_id.as_deref()) };
+        let Some(Decision { action, scope, random, .. }) = self.hub.fault(&info) else {
+            self.pass(incoming, wants_response, Then::Pass);
+            return Ok(Some(vec![frame.clone()]));
+        };
+        incoming.exchange.fault = Some(action);
+        match action {
+            Action::Cut { after: None } => {
                 self.swallow(incoming);
                 Err(End::Cut)
             }
-            Some(Action::Drop) => {
+            Action::Drop => {
                 self.swallow(incoming);
                 Ok(None)
             }
-            Some(Action::Error(code)) => {
+            Action::Error(code) => {
                 let (request, members) = (incoming.request(head), self.members(&incoming.request(head)));
-                match respond(&request, code, members.as_ref()) {
-                    Injection::Response(own) if wants_response => {
-                        self.wait(incoming, Then::Own(vec![own]));
-                        Ok(None)
-                    }
+                match respond_within(&request, code, members.as_ref(), &scope, &names) {
                     // A client that wants no response learns of an error by the end of the connection, as with Kafka.
-                    Injection::Response(_) => {
+                    Injection::Response(_) | Injection::Patch(_) if !wants_response => {
                         self.swallow(incoming);
                         Err(End::Cut)
+                    }
+                    Injection::Response(own) => {
+                        self.wait(incoming, Then::Own(vec![own]));
+                        Ok(None)
                     }
                     Injection::Patch(patch) => {
                         let body = patch.request_body().cloned();
@@ -187,10 +197,15 @@ impl Relay {
             }
             other => {
                 let then = match other {
-                    Some(Action::Delay(time)) => Then::Delay(time),
-                    Some(Action::Cut { after: Some(bytes) }) => {
-                        Then::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX))
+                    Action::Delay(time) => Then::Delay(time),
+                    Action::Cut { after: Some(bytes) } => Then::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX)),
+                    Action::Throttle(time) => {
+                        let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+                        Then::Distort(Distortion::Throttle { ms })
                     }
+                    Action::Garble { bytes } => Then::Distort(Distortion::Garble { bytes, seed: random }),
+                    Action::Short { by } => Then::Distort(Distortion::Short { by }),
+                    Action::Reorder => Then::Reorder,
                     _ => Then::Pass,
                 };
                 self.pass(incoming, wants_response, then);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use milena_connection::fault::Action;
+use milena_connection::fault::{Action, Decision};
 use milena_connection::{ConnectionError, IncomingRequest, ServerConnection, ServerConnectionConfig};
+use milena_fault::Distortion;
 use milena_messages::ApiKey;
 use milena_transport::Segments;
 use milena_wire::Report;
@@ -16,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cluster::State;
 use crate::cluster::node::Node;
-use crate::handler::{Client, Context, Outcome};
+use crate::handler::{Client, Context, Frame, Outcome};
 use crate::net::arrivals::Arrivals;
 use crate::net::fault::{self, Fault, Hold, Refused};
 use crate::net::work::{self, Failed};
@@ -28,6 +29,8 @@ use crate::security::sasl::Identity;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// While a request is handled, this much is read of what comes after it, so that a client that left is noticed.
 const READ_AHEAD: usize = 64 * 1024;
+/// How long a response waits for the next one, to leave after it.
+const LATEST: Duration = Duration::from_secs(1);
 
 /// Returns when the node stops or was dropped.
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
@@ -88,6 +91,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         node,
         stop,
         spoke,
+        late: None,
     };
     connection.limit_frames();
     match connection.run().await {
@@ -124,6 +128,8 @@ struct Connection<S> {
     stop: watch::Receiver<bool>,
     /// Whether there was a request of a client that needs no login, or has logged in.
     spoke: Arc<AtomicBool>,
+    /// A response that leaves after the next one, and when it leaves without one.
+    late: Option<(Frame, Instant)>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -135,9 +141,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 self.state.received.push(&self.client, self.node.id, &request);
                 let arrived = self.arrivals.of_last_request(self.machine.buffered());
-                let goes_on = match self.state.faults.decide(&request) {
+                let subject = || fault::subject_of(&request, (&self.state, &self.node));
+                let goes_on = match self.state.faults.decide(&request, &subject) {
                     None => self.respond(&request, Fault::None).await?,
-                    Some(action) => self.fail(&request, arrived, action).await?,
+                    Some(decision) => self.fail(&request, arrived, decision).await?,
                 };
                 if !goes_on || !self.unmuted().await {
                     return Ok(());
@@ -149,6 +156,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 () = stopped(&mut self.stop) => return Ok(()),
                 () = sleep_until(self.login_until), if !is_known => {
                     return Err(Ended::LoginTimeout(self.state.config.security.login_timeout));
+                }
+                () = due(&self.late) => {
+                    self.send_late().await?;
+                    continue;
                 }
                 read = timeout(idle, self.socket.read_buf(self.machine.input())) => read,
             };
@@ -232,7 +243,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Does what a fault rule says. False when the client has gone or the broker stops.
-    async fn fail(&mut self, request: &IncomingRequest, arrived: Instant, action: Action) -> Result<bool, Ended> {
+    async fn fail(&mut self, request: &IncomingRequest, arrived: Instant, decision: Decision) -> Result<bool, Ended> {
+        let Decision { action, scope, random, .. } = decision;
         tracing::debug!(peer = %self.client.peer, api = %request.api_key, %action, "fault");
         match action {
             Action::Drop => {
@@ -245,7 +257,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.respond(request, Fault::CutAfter(usize::try_from(bytes).unwrap_or(usize::MAX))).await
             }
             Action::Delay(time) => self.respond(request, Fault::Until(arrived.checked_add(time))).await,
-            Action::Error(code) => match fault::refuse(request, code, &self.node)? {
+            Action::Error(code) => match fault::refuse(request, code, &scope, (&self.state, &self.node))? {
                 Refused::Response(frame) => {
                     self.machine.respond_raw(request, frame)?;
                     self.flush().await?;
@@ -259,6 +271,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.respond(request, Fault::None).await
                 }
             },
+            Action::Throttle(time) => {
+                let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+                self.respond(request, Fault::Distort(Distortion::Throttle { ms })).await
+            }
+            Action::Garble { bytes } => {
+                self.respond(request, Fault::Distort(Distortion::Garble { bytes, seed: random })).await
+            }
+            Action::Short { by } => self.respond(request, Fault::Distort(Distortion::Short { by })).await,
+            Action::Reorder => self.respond(request, Fault::Late).await,
             action => {
                 tracing::warn!(%action, "a fault that this broker does not know");
                 self.respond(request, Fault::None).await
@@ -291,7 +312,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Step::Refuse(code, why) => {
                 ends = Some(why);
-                let refused = fault::refused_frame(request, code, &self.node);
+                let refused = fault::refused_frame(request, code, (&self.state, &self.node));
                 Some(refused.map_or(Outcome::Nothing, Outcome::Response))
             }
             Step::Close(why) => return Err(Ended::Login(why)),
@@ -333,11 +354,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Some(disk) = self.state.disk.get() {
             disk.settled().await.map_err(Ended::Disk)?;
         }
-        let cut = matches!(fault, Fault::CutAfter(_));
+        let (cut, late) = (matches!(fault, Fault::CutAfter(_)), matches!(fault, Fault::Late));
         match outcome {
+            Outcome::Response(frame) if late => {
+                self.machine.respond_nothing(request)?;
+                // Only one waits.
+                self.send_late().await?;
+                self.late = Some((frame, Instant::now() + LATEST));
+            }
             Outcome::Response(frame) => {
                 let hides = matches!(fault, Fault::Patch(_)) && request.api_key == ApiKey::FETCH;
-                let frame = fault.change(frame);
+                let frame = fault.change(frame, request);
                 let session = if hides { fault::session_in(&frame, request.api_version) } else { None };
                 if let Some(session) = session {
                     // The client did not get what the session was about to note.
@@ -361,13 +388,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn flush(&mut self) -> Result<(), Ended> {
-        let segments: Segments = self.machine.take_output().into_iter().collect();
-        if segments.is_empty() {
+        let output = self.machine.take_output();
+        if output.is_empty() {
             return Ok(());
         }
+        let late = self.late.take().map(|(frame, _)| frame).unwrap_or_default();
+        self.write(output.into_iter().chain(late).collect()).await
+    }
+
+    /// Sends the response that waits for the next one.
+    async fn send_late(&mut self) -> Result<(), Ended> {
+        match self.late.take() {
+            Some((frame, _)) => self.write(frame.into_iter().collect()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn write(&mut self, segments: Segments) -> Result<(), Ended> {
         let _held = self.state.unsent.hold(segments.bytes());
         self.node.connected().await;
         write_all(&mut self.socket, segments, &self.state).await
+    }
+}
+
+/// Returns when a late response waited for long enough.
+async fn due(late: &Option<(Frame, Instant)>) {
+    match late {
+        Some((_, due)) => sleep_until(*due).await,
+        None => std::future::pending().await,
     }
 }
 

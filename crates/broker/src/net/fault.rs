@@ -1,8 +1,9 @@
 //! What fault rules do to one request and its response.
 
 use bytes::{Bytes, BytesMut};
+use milena_connection::fault::{Scope, Subject};
 use milena_connection::{ConnectionError, IncomingRequest, frame_response};
-use milena_fault::{FaultedRequest, Injection, Members, Patch, Patched, respond};
+use milena_fault::{Distortion, FaultedRequest, Injection, Members, Patch, Patched, respond_within, subject};
 use milena_messages::metadata::request::MetadataRequestTopic;
 use milena_messages::metadata::response::MetadataResponseTopic;
 use milena_messages::{
@@ -12,6 +13,7 @@ use milena_messages::{
 use tokio::time::Instant;
 
 use crate::cluster::node::Node;
+use crate::cluster::{State, TopicRef};
 use crate::fetch_session::Key;
 use crate::handler::Frame;
 
@@ -24,6 +26,10 @@ pub(super) enum Fault {
     CutAfter(usize),
     /// An error is put into it.
     Patch(Patch),
+    /// Its bytes are changed.
+    Distort(Distortion),
+    /// It leaves after the next one.
+    Late,
 }
 
 /// Whether a response is held back.
@@ -44,21 +50,29 @@ impl Fault {
     }
 
     /// The response as it is sent.
-    pub(super) fn change(self, frame: Frame) -> Frame {
+    pub(super) fn change(self, frame: Frame, request: &IncomingRequest) -> Frame {
         match self {
-            Self::None | Self::Until(_) => frame,
+            Self::None | Self::Until(_) | Self::Late => frame,
+            Self::Distort(distortion) => {
+                let changed = distortion.apply(request.api_key, request.api_version, &joined(&frame).slice(4..));
+                changed.map_or(frame, with_size)
+            }
             Self::CutAfter(bytes) => first_bytes(frame, bytes),
             Self::Patch(patch) => {
-                let mut whole = BytesMut::with_capacity(frame.iter().map(Bytes::len).sum());
-                frame.iter().for_each(|segment| whole.extend_from_slice(segment));
                 // The size in front is made again.
-                match patch.apply(&whole.freeze().slice(4..)) {
+                match patch.apply(&joined(&frame).slice(4..)) {
                     Patched::Changed(changed) => with_size(changed),
                     Patched::Unchanged => frame,
                 }
             }
         }
     }
+}
+
+fn joined(frame: &Frame) -> Bytes {
+    let mut whole = BytesMut::with_capacity(frame.iter().map(Bytes::len).sum());
+    frame.iter().for_each(|segment| whole.extend_from_slice(segment));
+    whole.freeze()
 }
 
 /// How a request fails.
@@ -77,16 +91,16 @@ pub(super) enum Refused {
 ///
 /// # Errors
 /// A Produce or Fetch request cannot be read.
-pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode, node: &Node) -> Result<Refused, ConnectionError> {
-    let faulted = FaultedRequest {
-        api: request.api_key,
-        version: request.api_version,
-        correlation_id: request.correlation_id,
-        body: request.body.clone(),
-    };
+pub(super) fn refuse(
+    request: &IncomingRequest,
+    code: ErrorCode,
+    scope: &Scope,
+    (state, node): (&State, &Node),
+) -> Result<Refused, ConnectionError> {
+    let faulted = faulted(request);
     let members = members(request, node)?.map(|members| members.after(&faulted));
-    Ok(match respond(&faulted, code, members.as_ref()) {
-        Injection::Response(_) if wants_none(request)? => Refused::Close,
+    Ok(match respond_within(&faulted, code, members.as_ref(), scope, &|id| name_of(state, id)) {
+        Injection::Response(_) | Injection::Patch(_) if wants_none(request)? => Refused::Close,
         Injection::Response(frame) => Refused::Response(with_size(frame)),
         Injection::Patch(patch) => {
             let mut handled = request.clone();
@@ -97,6 +111,27 @@ pub(super) fn refuse(request: &IncomingRequest, code: ErrorCode, node: &Node) ->
         }
         Injection::NoPlace => Refused::NoPlace,
     })
+}
+
+fn faulted(request: &IncomingRequest) -> FaultedRequest {
+    FaultedRequest {
+        api: request.api_key,
+        version: request.api_version,
+        correlation_id: request.correlation_id,
+        body: request.body.clone(),
+    }
+}
+
+/// What a request is about. Nothing, when it cannot be read: its handler will say so.
+pub(super) fn subject_of(request: &IncomingRequest, (state, node): (&State, &Node)) -> Subject {
+    let faulted = faulted(request);
+    let members = members(request, node).ok().flatten().map(|members| members.after(&faulted));
+    subject(&faulted, members.as_ref(), &|id| name_of(state, id))
+}
+
+/// The name of a topic with this id.
+fn name_of(state: &State, id: &str) -> Option<String> {
+    Some(state.topic(TopicRef::Id(id.parse().ok()?))?.name.to_string())
 }
 
 /// The partitions of the fetch session that a request goes on with.
@@ -126,7 +161,7 @@ pub(super) fn session_in(frame: &Frame, version: i16) -> Option<i32> {
 
 /// The error response of a request that is not handled, or its response without any content where it has no field for the
 /// code; `None` when the client wants none.
-pub(super) fn refused_frame(request: &IncomingRequest, code: ErrorCode, node: &Node) -> Option<Frame> {
+pub(super) fn refused_frame(request: &IncomingRequest, code: ErrorCode, here: (&State, &Node)) -> Option<Frame> {
     struct Empty<'a>(&'a IncomingRequest);
 
     impl RequestVisitor for Empty<'_> {
@@ -143,7 +178,7 @@ pub(super) fn refused_frame(request: &IncomingRequest, code: ErrorCode, node: &N
     if request.api_key == ApiKey::METADATA {
         return refused_metadata(request, code);
     }
-    match refuse(request, code, node).ok()? {
+    match refuse(request, code, &Scope::default(), here).ok()? {
         Refused::Response(frame) => Some(frame),
         Refused::Close => None,
         Refused::Patch(..) | Refused::NoPlace => visit_request(request.api_key, Empty(request))?,

@@ -221,3 +221,80 @@ async fn a_test_waits_for_the_request_that_it_expects() {
     let bytes = ListOffsetsRequest::default().to_bytes(7).unwrap();
     assert_eq!(*broker.requests()[1].body(), bytes);
 }
+
+fn produce_to(partitions: &[i32]) -> ProduceRequest {
+    let records = Some(encode(&[Record::from_value("x")], Codec::None).unwrap());
+    let partition =
+        |index: &i32| PartitionProduceData { index: *index, records: records.clone(), ..Default::default() };
+    let partition_data = partitions.iter().map(partition).collect();
+    let topic = TopicProduceData { name: "b".into(), partition_data, ..Default::default() };
+    ProduceRequest { acks: -1, topic_data: vec![topic], ..Default::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_one_partition_leaves_the_others_of_its_request_alone() {
+    let (broker, mut client) = broker(&["produce topic=b partition=1-2: error NOT_LEADER_OR_FOLLOWER"]).await;
+    broker.cluster().create_topic("b", 4, 1).unwrap();
+    assert_eq!(outcome(&client.call(&produce_request(-1), 9)), (ErrorCode::NONE, 0), "another topic");
+    let response = client.call(&produce_to(&[0, 1, 3]), 9);
+    let mut codes: Vec<_> =
+        response.responses[0].partition_responses.iter().map(|one| (one.index, one.error_code)).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [(0, ErrorCode::NONE), (1, ErrorCode::NOT_LEADER_OR_FOLLOWER), (3, ErrorCode::NONE)]);
+    let ends = |broker: &Broker| -> Vec<i64> {
+        broker.state().topic("b").unwrap().partitions.iter().map(|partition| partition.end_offset).collect()
+    };
+    assert_eq!(ends(&broker), [1, 0, 0, 1], "what failed has no effect");
+    assert_eq!(client.call(&produce_to(&[2]), 9).responses[0].partition_responses[0].error_code.0, 6);
+    assert_eq!(ends(&broker), [1, 0, 0, 1]);
+    // By the id of the topic as well.
+    let mut request = produce_to(&[3, 1]);
+    request.topic_data[0].name = "".into();
+    request.topic_data[0].topic_id = broker.state().topic("b").unwrap().id.parse().unwrap();
+    let response = client.call(&request, 13);
+    let found = response.responses.iter().flat_map(|topic| &topic.partition_responses);
+    let mut codes: Vec<(i32, i16)> = found.map(|one| (one.index, one.error_code.0)).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [(1, 6), (3, 0)]);
+    assert_eq!(ends(&broker), [1, 0, 0, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_fails_alone() {
+    let (_broker, mut client) = broker(&["* group=readers: error COORDINATOR_LOAD_IN_PROGRESS"]).await;
+    let mut beat =
+        |group: &str| client.call(&HeartbeatRequest { group_id: group.into(), ..Default::default() }, 4).error_code;
+    assert_eq!(beat("readers"), ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+    assert_ne!(beat("others"), ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_are_throttled_garbled_short_and_out_of_order() {
+    let (_broker, mut client) = broker(&[
+        "heartbeat@1: throttle 1500ms",
+        "heartbeat@2: garble 3 bytes",
+        "heartbeat@3: short by 2 bytes",
+        "heartbeat@4: reorder",
+        "heartbeat@6: reorder",
+    ])
+    .await;
+    let beat = HeartbeatRequest { group_id: "g".into(), ..Default::default() };
+    let send = |client: &mut Client| client.send(&beat, 3);
+    send(&mut client);
+    let right = client.read().unwrap();
+    assert_eq!((right.len(), &right[4..8]), (10, &1500_i32.to_be_bytes()[..]));
+    send(&mut client);
+    let garbled = client.read().unwrap();
+    let mut expected = right.to_vec();
+    (expected[3], expected[6], expected[7]) = (2, 0, 0);
+    assert_eq!(garbled[..4], expected[..4]);
+    assert_eq!(garbled.iter().zip(&expected).filter(|(one, other)| one != other).count(), 3);
+    send(&mut client);
+    assert_eq!(client.read().unwrap().len(), 8);
+    send(&mut client);
+    send(&mut client);
+    let ids = [client.read().unwrap()[3], client.read().unwrap()[3]];
+    assert_eq!(ids, [5, 4]);
+    send(&mut client);
+    assert_eq!(client.read().unwrap()[3], 6, "without a next one it comes all the same");
+}

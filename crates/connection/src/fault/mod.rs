@@ -9,7 +9,7 @@
 //! use milena_messages::{ApiKey, ErrorCode};
 //!
 //! let mut faults: Faults = ["fetch@2: error NOT_LEADER_OR_FOLLOWER".parse()?].into_iter().collect();
-//! let fetch = RequestInfo { api: ApiKey::FETCH, version: 13, client_id: Some("letters") };
+//! let fetch = RequestInfo::new(ApiKey::FETCH, 13, Some("letters"));
 //! let mut random = || 0;
 //! assert_eq!(faults.decide(&fetch, &mut random), None);
 //! let decision = faults.decide(&fetch, &mut random).unwrap();
@@ -29,6 +29,10 @@
 //! api     = a name as Kafka has it, in any case, or a number
 //! filter  = "v" N | "v" N "-" M | "v" N "+"         versions of the API
 //!         | "client=" PATTERN                       the client id; * stands for any text
+//!         | "topic=" PATTERN                        requests that name such a topic
+//!         | "partition=" N [ "-" M | "+" ]          requests that name such a partition
+//!         | "group=" PATTERN                        requests that name such a group
+//!         | "transaction=" PATTERN                  requests that name such a transactional id
 //!
 //! which   = N | N "-" M | N "+"                     the nth matching request, counted from 1
 //!         | "/" N                                   every Nth matching request
@@ -38,7 +42,13 @@
 //!         | "delay" TIME                            such as 200ms, 1.5s
 //!         | "drop"
 //!         | "cut" [ "after" N [ "bytes" ] ]
+//!         | "throttle" TIME
+//!         | "garble" [ N [ "bytes" ] ]
+//!         | "short" [ "by" N [ "bytes" ] ]
+//!         | "reorder"
 //! ```
+//!
+//! An error of a rule with topics or partitions concerns only these; other partitions of the request are served.
 //!
 //! A pattern with spaces, colons, commas or `@` is written in double quotes; `*` is a plain character in them, and `\"` and
 //! `\\` are a quote and a backslash.
@@ -54,13 +64,18 @@
 //! | `*@/100: cut` | every hundredth request ends its connection |
 //! | `fetch@5%: cut after 1000 bytes` | one Fetch in twenty ends its connection within the response |
 //! | `heartbeat client="my app: 1": drop` | heartbeats of the client `my app: 1` get no response |
+//! | `produce topic=orders partition=2: error NOT_LEADER_OR_FOLLOWER` | writes to that partition fail, others of the request do not |
+//! | `* group=readers@10%: throttle 1s` | one request in ten of that group is told that it was throttled |
+//! | `fetch@7: garble 3 bytes` | three bytes of that response are wrong |
 
 mod parse;
 mod pattern;
 mod rule;
+mod scope;
 #[cfg(test)]
 mod tests;
 
 pub use parse::FaultError;
 pub use pattern::{Pattern, PatternError, split_unquoted};
 pub use rule::{Action, Decision, Faults, Random, RequestInfo, Rule, Statistic};
+pub use scope::{Scope, Subject};

@@ -5,6 +5,7 @@ use milena_messages::{ApiKey, ErrorCode, UnknownErrorCode, VersionRange};
 
 use super::pattern::split_unquoted;
 use super::rule::{Action, Rule, Which};
+use super::scope::Scope;
 
 /// Text that is no rule, or a rule that can never do anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +22,8 @@ impl FromStr for Rule {
         rule(text).map_err(|why| FaultError { rule: text.to_owned(), why })
     }
 }
+
+const FILTERS: &str = "there are versions, such as v3-8, client=, topic=, partition=, group= and transaction=";
 
 fn rule(text: &str) -> Result<Rule, String> {
     let first = split_unquoted(text, |c| c == ':')[0];
@@ -41,18 +44,36 @@ fn rule(text: &str) -> Result<Rule, String> {
         Some(names) => names.split(',').map(api).collect::<Result<_, _>>()?,
     };
     let action = action_of(action)?;
-    let mut rule =
-        Rule { text: text.trim().to_owned(), apis, versions: VersionRange::ALL, client_id: None, which, action };
+    let mut rule = Rule {
+        text: text.trim().to_owned(),
+        apis,
+        versions: VersionRange::ALL,
+        client_id: None,
+        scope: Scope::default(),
+        which,
+        action,
+    };
     for word in words {
-        if let Some(client_id) = word.strip_prefix("client=") {
-            rule.client_id = Some(client_id.parse().map_err(|error| format!("{error}"))?);
+        if let Some((name, value)) = word.split_once('=') {
+            let pattern = || value.parse().map(Some).map_err(|error| format!("{error}"));
+            match name {
+                "client" => rule.client_id = pattern()?,
+                "topic" => rule.scope.topic = pattern()?,
+                "group" => rule.scope.group = pattern()?,
+                "transaction" => rule.scope.transactional_id = pattern()?,
+                "partition" => {
+                    let wrong = || format!("`{value}` is not a partition; write 3, 3-8 or 3+");
+                    rule.scope.partitions = Some(range(value).ok_or_else(wrong)?);
+                }
+                _ => return Err(format!("`{word}` is no filter; {FILTERS}")),
+            }
         } else if let Some(versions) = word.strip_prefix('v') {
             let (first, last) =
                 range(versions).ok_or_else(|| format!("`{word}` is not a version range; write v3, v3-8 or v3+"))?;
             rule.versions = VersionRange::new(first, last);
             check_versions(&rule.apis, rule.versions, word)?;
         } else {
-            return Err(format!("`{word}` is neither versions, such as v3-8, nor client=ID"));
+            return Err(format!("`{word}` is no filter; {FILTERS}"));
         }
     }
     Ok(rule)
@@ -109,6 +130,10 @@ impl Max for i16 {
     const MAX: Self = i16::MAX;
 }
 
+impl Max for i32 {
+    const MAX: Self = i32::MAX;
+}
+
 impl Max for u64 {
     const MAX: Self = u64::MAX;
 }
@@ -120,6 +145,18 @@ fn action_of(text: &str) -> Result<Action, String> {
             code => Ok(Action::Error(code)),
         },
         ["delay", time] => time_of(time).map(Action::Delay),
+        ["throttle", time] => time_of(time).map(Action::Throttle),
+        ["garble"] => Ok(Action::Garble { bytes: 1 }),
+        ["garble", bytes] | ["garble", bytes, "bytes" | "byte"] => match bytes.parse() {
+            Ok(bytes) if bytes > 0 => Ok(Action::Garble { bytes }),
+            _ => Err(format!("`{bytes}` is not a number of bytes")),
+        },
+        ["short"] => Ok(Action::Short { by: None }),
+        ["short", "by", bytes] | ["short", "by", bytes, "bytes" | "byte"] => match bytes.parse() {
+            Ok(bytes) if bytes > 0 => Ok(Action::Short { by: Some(bytes) }),
+            _ => Err(format!("`{bytes}` is not a number of bytes")),
+        },
+        ["reorder"] => Ok(Action::Reorder),
         ["drop"] => Ok(Action::Drop),
         ["cut"] => Ok(Action::Cut { after: None }),
         ["cut", "after", bytes] | ["cut", "after", bytes, "bytes"] => match bytes.parse() {
@@ -127,7 +164,8 @@ fn action_of(text: &str) -> Result<Action, String> {
             Err(_) => Err(format!("`{bytes}` is not a number of bytes")),
         },
         _ => Err(format!(
-            "`{}` is not an action; expected error CODE, delay TIME, drop or cut [after N bytes]",
+            "`{}` is not an action; expected error CODE, delay TIME, throttle TIME, drop, cut [after N bytes], \
+             garble [N bytes], short [by N bytes] or reorder",
             text.trim()
         )),
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use milena_messages::{ApiKey, ErrorCode, VersionRange};
 
 use super::pattern::Pattern;
+use super::scope::{Scope, Subject};
 
 /// What is done to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,20 @@ pub enum Action {
         /// Bytes of the response.
         after: Option<u64>,
     },
+    /// It has its effect, and its response says that the client was throttled for this time.
+    Throttle(Duration),
+    /// It has its effect, and this many bytes of the body of its response have other values.
+    Garble {
+        /// Bytes of the body.
+        bytes: u64,
+    },
+    /// It has its effect, and the end of its response is missing. The size in front is that of what is sent.
+    Short {
+        /// Bytes that are missing; half of the body without a number.
+        by: Option<u64>,
+    },
+    /// It has its effect, and its response leaves after the next one on its connection, or after a second.
+    Reorder,
 }
 
 impl fmt::Display for Action {
@@ -31,12 +46,17 @@ impl fmt::Display for Action {
             Self::Drop => f.write_str("drop"),
             Self::Cut { after: None } => f.write_str("cut"),
             Self::Cut { after: Some(bytes) } => write!(f, "cut after {bytes} bytes"),
+            Self::Throttle(time) => write!(f, "throttle {time:?}"),
+            Self::Garble { bytes } => write!(f, "garble {bytes} bytes"),
+            Self::Short { by: None } => f.write_str("short"),
+            Self::Short { by: Some(bytes) } => write!(f, "short by {bytes} bytes"),
+            Self::Reorder => f.write_str("reorder"),
         }
     }
 }
 
 /// What rules look at in a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RequestInfo<'a> {
     /// The API.
     pub api: ApiKey,
@@ -44,6 +64,23 @@ pub struct RequestInfo<'a> {
     pub version: i16,
     /// The client id; `None` is null.
     pub client_id: Option<&'a str>,
+    /// Finds what the request is about. It is called at most once, and only for rules that look at it.
+    pub subject: &'a dyn Fn() -> Subject,
+}
+
+impl<'a> RequestInfo<'a> {
+    /// A request of which only the header is looked at: rules that name topics, partitions, groups or transactional ids do
+    /// not match it.
+    pub fn new(api: ApiKey, version: i16, client_id: Option<&'a str>) -> Self {
+        Self { api, version, client_id, subject: &Subject::default }
+    }
+}
+
+impl fmt::Debug for RequestInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { api, version, client_id, .. } = self;
+        write!(f, "{api} version {version} of {client_id:?}")
+    }
 }
 
 /// One rule: which requests it matches, and what is done to them. Made by [`str::parse`]; the module describes the grammar.
@@ -54,6 +91,7 @@ pub struct Rule {
     pub(super) apis: Vec<ApiKey>,
     pub(super) versions: VersionRange,
     pub(super) client_id: Option<Pattern>,
+    pub(super) scope: Scope,
     pub(super) which: Which,
     pub(super) action: Action,
 }
@@ -83,6 +121,12 @@ impl Rule {
         self.versions
     }
 
+    /// The topics, partitions, groups and transactional ids that it is about.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Whether it matches as far as the header of a request shows.
     fn matches(&self, request: &RequestInfo<'_>) -> bool {
         (self.apis.is_empty() || self.apis.contains(&request.api))
             && self.versions.contains(request.version)
@@ -116,13 +160,17 @@ pub struct Statistic {
 }
 
 /// That something is done to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
     /// What.
     pub action: Action,
     /// The rule that says so, by its position.
     pub rule: usize,
+    /// What the rule is about: an error concerns only these topics and partitions.
+    pub scope: Scope,
+    /// A random number, for [`Action::Garble`]; 0 for other actions.
+    pub random: u64,
 }
 
 impl Faults {
@@ -133,11 +181,16 @@ impl Faults {
 
     /// What is done to a request; `None` when nothing is. Every request has to be passed once, in order: this counts.
     ///
-    /// `random` gives evenly distributed numbers, and is called once for each matching rule with a probability.
+    /// `random` gives evenly distributed numbers, and is called once for each matching rule with a probability, and once more
+    /// for bytes to garble.
     pub fn decide(&mut self, request: &RequestInfo<'_>, random: &mut dyn FnMut() -> u64) -> Option<Decision> {
-        let mut decision: Option<Decision> = None;
+        let mut decision: Option<(usize, Action)> = None;
+        let mut subject = None;
         for (position, Statistic { rule, matched, .. }) in self.rules.iter_mut().enumerate() {
-            if !rule.matches(request) {
+            let in_scope = |subject: &mut Option<Subject>| {
+                rule.scope.is_everything() || rule.scope.matches(subject.get_or_insert_with(request.subject))
+            };
+            if !rule.matches(request) || !in_scope(&mut subject) {
                 continue;
             }
             *matched = matched.saturating_add(1);
@@ -147,13 +200,14 @@ impl Faults {
                 Which::Chance(most) => random() <= most,
             };
             if fires && decision.is_none() {
-                decision = Some(Decision { action: rule.action, rule: position });
+                decision = Some((position, rule.action));
             }
         }
-        if let Some(Decision { rule, .. }) = decision {
-            self.rules[rule].fired = self.rules[rule].fired.saturating_add(1);
-        }
-        decision
+        let (position, action) = decision?;
+        let Statistic { rule, fired, .. } = &mut self.rules[position];
+        *fired = fired.saturating_add(1);
+        let random = if matches!(action, Action::Garble { .. }) { random() } else { 0 };
+        Some(Decision { action, rule: position, scope: rule.scope.clone(), random })
     }
 
     /// Adds a rule after the others. It counts the requests from now on.

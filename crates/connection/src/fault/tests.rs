@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use milena_messages::{ApiKey, ErrorCode};
 
-use super::{Action, Faults, Pattern, Random, RequestInfo, Rule, split_unquoted};
+use super::{Action, Faults, Pattern, Random, RequestInfo, Rule, Subject, split_unquoted};
 
 fn faults(rules: &[&str]) -> Faults {
     rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect()
@@ -10,7 +10,7 @@ fn faults(rules: &[&str]) -> Faults {
 
 /// What happens to a request.
 fn decide(faults: &mut Faults, api: ApiKey, version: i16, client_id: Option<&str>) -> Option<Action> {
-    let request = RequestInfo { api, version, client_id };
+    let request = RequestInfo::new(api, version, client_id);
     faults.decide(&request, &mut || 0).map(|decision| decision.action)
 }
 
@@ -57,6 +57,12 @@ fn actions_are_read_and_written_alike() {
     for (text, action, shown) in [
         ("error not_leader_or_follower", Action::Error(ErrorCode(6)), "error NOT_LEADER_OR_FOLLOWER"),
         ("error 6", Action::Error(ErrorCode(6)), "error NOT_LEADER_OR_FOLLOWER"),
+        ("throttle 1s", Action::Throttle(Duration::from_secs(1)), "throttle 1s"),
+        ("garble", Action::Garble { bytes: 1 }, "garble 1 bytes"),
+        ("garble 3 bytes", Action::Garble { bytes: 3 }, "garble 3 bytes"),
+        ("short", Action::Short { by: None }, "short"),
+        ("short by 5", Action::Short { by: Some(5) }, "short by 5 bytes"),
+        ("reorder", Action::Reorder, "reorder"),
         ("error UNKNOWN_SERVER_ERROR", Action::Error(ErrorCode(-1)), "error UNKNOWN_SERVER_ERROR"),
         ("delay 200ms", Action::Delay(Duration::from_millis(200)), "delay 200ms"),
         (" delay  1.5s ", Action::Delay(Duration::from_millis(1500)), "delay 1.5s"),
@@ -141,7 +147,7 @@ fn client_ids_are_patterns_and_quotes_let_them_hold_anything() {
 #[test]
 fn a_probability_is_that_part_of_the_random_numbers() {
     let mut faults = faults(&["fetch@25%: drop"]);
-    let request = RequestInfo { api: ApiKey::FETCH, version: 0, client_id: None };
+    let request = RequestInfo::new(ApiKey::FETCH, 0, None);
     let mut fires = |random: u64| faults.decide(&request, &mut || random).is_some();
     assert!(fires(0) && fires(1 << 61) && fires((1 << 62) - 1000));
     assert!(!fires((1 << 62) + 1000) && !fires(u64::MAX));
@@ -200,4 +206,44 @@ fn the_page_about_faults_has_the_grammar_of_the_module_and_rules_that_can_be_rea
         }
     }
     assert_eq!(rules, 12);
+}
+
+#[test]
+fn a_scope_is_looked_at_once_and_only_when_it_matters() {
+    let mut faults = faults(&[
+        "produce topic=o* partition=2-3: drop",
+        "* group=readers: cut",
+        "* transaction=t*: delay 1s",
+        "produce topic=other: reorder",
+    ]);
+    let calls = std::cell::Cell::new(0);
+    let mut decide = |api, subject: &Subject| {
+        let find = || {
+            calls.set(calls.get() + 1);
+            subject.clone()
+        };
+        let request = RequestInfo { subject: &find, ..RequestInfo::new(api, 3, None) };
+        faults.decide(&request, &mut || 0).map(|decision| decision.action)
+    };
+    let topic = |name: &str, partitions: &[i32]| Subject {
+        topics: vec![(name.to_owned(), partitions.to_vec())],
+        ..Subject::default()
+    };
+    assert_eq!(decide(ApiKey::PRODUCE, &topic("orders", &[1, 2])), Some(Action::Drop));
+    assert_eq!(decide(ApiKey::PRODUCE, &topic("orders", &[])), Some(Action::Drop), "all partitions are meant");
+    assert_eq!(decide(ApiKey::PRODUCE, &topic("orders", &[0, 4])), None);
+    assert_eq!(decide(ApiKey::FETCH, &topic("orders", &[2])), None);
+    assert_eq!(decide(ApiKey::PRODUCE, &topic("other", &[0])), Some(Action::Reorder));
+    let group = Subject { groups: vec!["writers".to_owned(), "readers".to_owned()], ..Subject::default() };
+    assert_eq!(decide(ApiKey::DESCRIBE_GROUPS, &group), Some(Action::Cut { after: None }));
+    let transaction = Subject { transactional_ids: vec!["t1".to_owned()], ..Subject::default() };
+    assert_eq!(decide(ApiKey::END_TXN, &transaction), Some(Action::Delay(Duration::from_secs(1))));
+    assert_eq!(calls.get(), 7, "once for each request");
+    assert_eq!(
+        self::faults(&["fetch client=a: drop"]).decide(
+            &RequestInfo { subject: &|| panic!("nobody wants it"), ..RequestInfo::new(ApiKey::FETCH, 3, None) },
+            &mut || 0,
+        ),
+        None
+    );
 }

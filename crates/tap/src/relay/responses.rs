@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use milena_connection::FrameBuffer;
+use milena_connection::{FrameBuffer, read_response_header, response_body_start};
 use milena_fault::Patched;
 use milena_inspect::conversation::Remark;
-use milena_messages::ApiKey;
+use milena_messages::{ApiKey, Message as _, MetadataResponse};
 use milena_transport::Segments;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::waiting::{Head, Seen, Then, Waiting};
 use super::{End, Relay, frame_into};
 use crate::endpoint::{self, Rewritten};
-use crate::header::{i16_at, i32_at, response_body};
+use crate::header::{i16_at, i32_at};
 
 /// Segments from which on responses are written before more are prepared.
 const FULL: usize = 64;
@@ -22,12 +22,17 @@ const FULL: usize = 64;
 /// Bytes of delayed responses from which on the broker is not read.
 const MOST_HELD: usize = 16 << 20;
 
+/// How long a response waits for the next one, to leave after it.
+const LATEST: Duration = Duration::from_secs(1);
+
 /// A response that leaves when it is due and all before it have left.
 struct Held {
     pieces: Vec<Bytes>,
     due: Option<Instant>,
     /// The connection ends after so many bytes of it.
     cut: Option<usize>,
+    /// It leaves after the next one, or when it is due.
+    swaps: bool,
     arrived: Instant,
     seen: Seen,
 }
@@ -47,6 +52,11 @@ impl Line {
 
     /// The next response, when it is due.
     fn pop(&mut self) -> Option<Held> {
+        if self.held.front()?.swaps && self.held.len() > 1 {
+            self.held.swap(0, 1);
+            self.held.get_mut(1)?.swaps = false;
+            self.held.get_mut(1)?.due = None;
+        }
         if self.held.front()?.due.is_some_and(|due| due > Instant::now()) {
             return None;
         }
@@ -115,7 +125,8 @@ impl Relay {
     /// Puts a response of the broker into the line.
     fn response(&self, frame: Bytes, line: &mut Line) {
         let waiting = self.request_of(&frame);
-        let mut held = Held { pieces: Vec::new(), due: None, cut: None, arrived: Instant::now(), seen: None };
+        let mut held =
+            Held { pieces: Vec::new(), due: None, cut: None, swaps: false, arrived: Instant::now(), seen: None };
         let Some(Waiting { head, arrived, then, mut seen, opening }) = waiting else {
             held.pieces = vec![frame];
             return line.push(held);
@@ -126,7 +137,11 @@ impl Relay {
             }
         }
         let mut frame = frame;
+        self.learn(head, &frame);
+        let mut distortion = None;
         match then {
+            Then::Distort(change) => distortion = Some(change),
+            Then::Reorder => (held.swaps, held.due) = (true, Some(Instant::now() + LATEST)),
             Then::Delay(time) => held.due = arrived.checked_add(time),
             Then::CutAfter(size) => held.cut = Some(size),
             Then::Patch(patch) => match patch.apply(&frame) {
@@ -150,8 +165,25 @@ impl Relay {
             Some(head) => self.rewrite(head, frame),
             None => vec![frame],
         };
+        // Last, so that nothing has to read what is wrong on purpose.
+        if let (Some(change), Some(head)) = (distortion, head) {
+            if let Some(changed) = change.apply(head.api, head.version, &held.pieces.concat().into()) {
+                held.pieces = vec![changed];
+            }
+        }
         (held.arrived, held.seen) = (arrived, seen);
         line.push(held);
+    }
+
+    /// Notes the names and ids of topics in a Metadata response, when a rule names topics.
+    fn learn(&self, head: Option<Head>, frame: &Bytes) {
+        let Some(head) = head.filter(|head| head.api == ApiKey::METADATA && self.hub.watches_topics()) else { return };
+        let Ok((_, body)) = read_response_header(frame.clone(), head.api, head.version) else { return };
+        if let Ok(metadata) = MetadataResponse::from_bytes(body, head.version) {
+            let topics = metadata.topics.into_iter();
+            let known = topics.filter_map(|topic| Some((topic.topic_id.to_string(), topic.name?.to_string())));
+            self.hub.learn_topics(known);
+        }
     }
 
     /// The request that a frame responds to. Requests before it will get no response any more.
@@ -194,7 +226,7 @@ impl Relay {
         let mut waiting = self.waiting();
         while let Some(Waiting { then: Then::Own(_), .. }) = waiting.front() {
             let Some(Waiting { arrived, then: Then::Own(pieces), seen, .. }) = waiting.pop_front() else { return };
-            line.push(Held { pieces, due: None, cut: None, arrived, seen });
+            line.push(Held { pieces, due: None, cut: None, swaps: false, arrived, seen });
         }
     }
 
@@ -231,7 +263,7 @@ impl Relay {
 /// The id of the session that the broker opened, in a response to Fetch 7 or later.
 fn session_id(head: Head, frame: &Bytes) -> Option<i32> {
     // The throttle time and the code come first.
-    let body = response_body(head.api, head.version, frame)?;
+    let body = response_body_start(frame, head.api, head.version)?;
     (i16_at(frame, body + 4)? == 0).then(|| i32_at(frame, body + 6)).flatten()
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use milena_fault::{Opening, Patch};
+use milena_fault::{Distortion, Opening, Patch};
 use milena_inspect::conversation::Exchange;
 use milena_messages::ApiKey;
 
@@ -39,6 +39,10 @@ pub(super) enum Then {
     CutAfter(usize),
     /// An error goes into what the broker said.
     Patch(Box<Patch>),
+    /// Its bytes are changed.
+    Distort(Distortion),
+    /// It leaves after the next one.
+    Reorder,
     /// This is the response, and the broker knows nothing of the request.
     Own(Vec<Bytes>),
 }

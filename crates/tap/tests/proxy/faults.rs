@@ -8,8 +8,8 @@ use milena_messages::fetch::request::{FetchPartition, FetchTopic};
 use milena_messages::metadata::request::MetadataRequestTopic;
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::{
-    ApiKey, ApiVersionsRequest, Bytes, ErrorCode, FetchRequest, FetchResponse, Message as _, MetadataRequest,
-    ProduceRequest,
+    ApiKey, ApiVersionsRequest, Bytes, ErrorCode, FetchRequest, FetchResponse, HeartbeatRequest, Message as _,
+    MetadataRequest, ProduceRequest,
 };
 use milena_tap::{Event, Tap, TapConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -277,4 +277,70 @@ async fn an_unknown_api_is_counted_dropped_and_delayed_as_any_other() {
     let head = unknown.head().unwrap();
     assert_eq!((head.api_version, head.correlation_id, head.client_id.as_deref()), (2, 7, Some("raw")));
     assert_eq!(unknown.fault.unwrap().to_string(), "drop");
+}
+
+#[tokio::test]
+async fn an_error_of_one_partition_leaves_the_others_of_its_request_alone() {
+    let broker = broker().await;
+    let (tap, _watch) = tap(&broker, &["produce topic=let* partition=1: error NOT_LEADER_OR_FOLLOWER"], &[]);
+    let other = Client::connect(ClientConfig { bootstrap: vec![broker.bootstrap()], ..ClientConfig::default() }).await;
+    let other = other.unwrap();
+    other.create_topic(NewTopic::new("letters", 3, 1)).await.unwrap();
+    let records = Some(milena_records::encode(&[Record::from_value("x")], Codec::None).unwrap());
+    let partition = |index| PartitionProduceData { index, records: records.clone(), ..Default::default() };
+    let data = TopicProduceData {
+        name: "letters".into(),
+        partition_data: vec![partition(0), partition(1)],
+        ..Default::default()
+    };
+    let mut client = Raw::to(&tap).await;
+    let mut request = ProduceRequest { acks: -1, topic_data: vec![data], ..Default::default() };
+    let mut codes = Vec::new();
+    // Version 13 names the topic by its id, which the tap learns from the Metadata.
+    for (id, version) in [(1, 9), (3, 13)] {
+        let named = MetadataRequestTopic { name: Some("letters".into()), ..Default::default() };
+        let metadata = client.ask(&MetadataRequest { topics: Some(vec![named]), ..Default::default() }, 12, id).await;
+        request.topic_data[0].topic_id = metadata.topics[0].topic_id;
+        if version == 13 {
+            request.topic_data[0].name = "".into();
+        }
+        let response = client.ask(&request, version, id + 1).await;
+        let mut found: Vec<_> = response.responses.iter().flat_map(|topic| &topic.partition_responses).collect();
+        found.sort_unstable_by_key(|one| one.index);
+        codes.push(found.iter().map(|one| one.error_code.0).collect::<Vec<_>>());
+    }
+    assert_eq!(codes, [[0, 6], [0, 6]]);
+    let ends: Vec<i64> = broker.state().topic("letters").unwrap().partitions.iter().map(|one| one.end_offset).collect();
+    assert_eq!(ends, [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn responses_are_throttled_garbled_short_and_out_of_order() {
+    let broker = broker().await;
+    let rules = [
+        "heartbeat@1: throttle 1500ms",
+        "heartbeat@2: garble 3 bytes",
+        "heartbeat@3: short by 2 bytes",
+        "heartbeat@4: reorder",
+        "heartbeat@6: reorder",
+    ];
+    let (tap, _watch) = tap(&broker, &rules, &[]);
+    let mut client = Raw::to(&tap).await;
+    let beat = |id| frame(&HeartbeatRequest { group_id: "g".into(), ..Default::default() }, 3, id);
+    client.send(&beat(1)).await;
+    let right = client.read().await.unwrap();
+    assert_eq!((right.len(), &right[4..8]), (10, &1500_i32.to_be_bytes()[..]));
+    client.send(&beat(2)).await;
+    let garbled = client.read().await.unwrap();
+    let mut expected = right.to_vec();
+    (expected[3], expected[6], expected[7]) = (2, 0, 0);
+    assert_eq!(garbled[..4], expected[..4]);
+    assert_eq!(garbled.iter().zip(&expected).filter(|(one, other)| one != other).count(), 3);
+    client.send(&beat(3)).await;
+    assert_eq!(client.read().await.unwrap().len(), 8);
+    client.send(&[beat(4), beat(5)].concat()).await;
+    let ids = [client.read().await.unwrap()[3], client.read().await.unwrap()[3]];
+    assert_eq!(ids, [5, 4]);
+    client.send(&beat(6)).await;
+    assert_eq!(client.read().await.unwrap()[3], 6, "without a next one it comes all the same");
 }
