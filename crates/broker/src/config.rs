@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
 use milena_connection::fault::Rule;
+use milena_transport::MemoryNetwork;
 
 use crate::cluster::group_config;
 use crate::error::BrokerError;
@@ -105,6 +106,9 @@ pub struct BrokerConfig {
     /// [`BrokerCluster::advance`](crate::BrokerCluster::advance) moves it. Timers of groups and transactions, and timestamps, follow
     /// it; waits of Fetch do not. Default: `None`, the clock of the system.
     pub virtual_clock: Option<i64>,
+    /// Where the nodes listen besides their sockets, at the addresses that clients get: a network in memory, for clients of
+    /// this process that have the same one, such as milena's own. Listeners with TLS are not in it. Default: none.
+    pub network: Option<MemoryNetwork>,
     /// The release of Apache Kafka that the broker acts as: `0.10.0` to `4.4`, also with a patch level such as `2.8.2`; or
     /// `event-hubs` or `msk-serverless`, as far as these services are publicly known. It serves the APIs and versions that
     /// such a broker lists, those of them that it has. Default: `None`, all that this broker has.
@@ -243,6 +247,7 @@ impl Default for BrokerConfig {
             cleaner_backoff: Duration::from_secs(15),
             acls: None,
             virtual_clock: None,
+            network: None,
             kafka_version: None,
             faults: Vec::new(),
             fault_seed: None,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milena_connection::DEFAULT_MAX_FRAME;
-use milena_transport::Tls;
+use milena_transport::{MemoryNetwork, Tls};
 
 use crate::observer::Observer;
 
@@ -29,6 +29,9 @@ pub struct ClientConfig {
     pub bootstrap: Vec<String>,
     /// TLS for every connection; none by default. Needs the feature `tls`, which is on by default.
     pub tls: Option<Tls>,
+    /// Connects within this process, to brokers that listen in the same network, and to no others. Such connections have no
+    /// TLS. None by default: connections are of TCP.
+    pub network: Option<MemoryNetwork>,
     /// Client id, which shows in the broker's logs and quotas. `milena` by default.
     pub client_id: String,
     /// Most time for one connection, from the look-up of the name until the broker has said which versions it speaks. 10 s
@@ -71,6 +74,7 @@ impl Default for ClientConfig {
         Self {
             bootstrap: vec!["localhost:9092".to_owned()],
             tls: None,
+            network: None,
             client_id: "milena".to_owned(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
@@ -93,6 +97,7 @@ impl fmt::Debug for ClientConfig {
         f.debug_struct("ClientConfig")
             .field("bootstrap", &self.bootstrap)
             .field("tls", &self.tls)
+            .field("network", &self.network.is_some())
             .field("client_id", &self.client_id)
             .field("connect_timeout", &self.connect_timeout)
             .field("request_timeout", &self.request_timeout)

@@ -19,12 +19,14 @@
 //! | [`Tls`], [`TlsConfig`], [`TlsError`] | which brokers to trust, and how to identify this side |
 //! | [`ServerTls`], [`ServerTlsConfig`] | the same for the side that accepts connections |
 //! | [`Segments`] | vectored output, without copying payloads together |
+//! | [`MemoryNetwork`], [`MemoryListener`] | connections within a process, without sockets |
 //! | [`first_of`] | attempts in parallel until one succeeds |
 //!
 //! Nothing here has a time limit of its own: callers add theirs, for example with `tokio::time::timeout`.
 
 mod address;
 mod dial;
+mod memory;
 mod race;
 mod segments;
 #[cfg(feature = "tls")]
@@ -37,6 +39,7 @@ mod tls_config;
 
 pub use address::{Address, AddressError};
 pub use dial::{DialError, HandshakeError, dial};
+pub use memory::{MemoryListener, MemoryNetwork};
 pub use race::first_of;
 pub use segments::Segments;
 #[cfg(feature = "tls")]

@@ -621,7 +621,11 @@ impl BrokerCluster {
         for (index, socket) in sockets.into_iter().enumerate() {
             let (listener, address, endpoint) = (&self.state.listeners[index].name, socket.address, &socket.endpoint);
             tracing::info!(node = node.id, %listener, %address, advertised = %endpoint, "broker started");
-            tasks.spawn(listen(socket.socket, index, self.state.clone(), node.clone(), stopped.clone()));
+            let network =
+                self.config.broker.network.as_ref().filter(|_| !self.state.listeners[index].protocol.is_tls());
+            let memory = network.map(|network| network.listen(&endpoint.to_string()));
+            let here = (self.state.clone(), node.clone());
+            tasks.spawn(listen(socket.socket, memory, index, here, stopped.clone()));
         }
         self.up().insert(node.id, Up { addresses, stop, tasks });
     }

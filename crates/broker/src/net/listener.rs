@@ -1,12 +1,14 @@
 //! The socket that a node listens on: one task for it, one for each connection.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use milena_transport::Stream;
+use milena_transport::{MemoryListener, Stream};
 use milena_wire::Report;
+use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -22,12 +24,15 @@ use crate::security::principal::Principal;
 /// How long connections may finish their current request when the node stops.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// The peer of a connection in memory.
+const IN_MEMORY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// Accepts connections until the node stops or was dropped.
 pub(crate) async fn listen(
     listener: TcpListener,
+    mut memory: Option<MemoryListener>,
     index: usize,
-    state: Arc<State>,
-    node: Arc<Node>,
+    (state, node): (Arc<State>, Arc<Node>),
     mut stop: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -36,6 +41,17 @@ pub(crate) async fn listen(
         tokio::select! {
             () = stopped(&mut stop) => break,
             Some(_) = connections.join_next() => {}
+            Some(stream) = next_in(&mut memory) => {
+                if connections.len() >= state.config.max_connections && !silent.end_one() {
+                    continue;
+                }
+                let spoke = Arc::new(AtomicBool::new(false));
+                let here = (state.clone(), node.clone());
+                let login_until = Instant::now() + state.config.security.login_timeout;
+                let client = Client::anonymous(IN_MEMORY, index);
+                let task = connections.spawn(serve(stream, client, here, login_until, stop.clone(), spoke.clone()));
+                silent.add(task, spoke);
+            }
             accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
                     if connections.len() >= state.config.max_connections && !silent.end_one() {
@@ -61,10 +77,18 @@ pub(crate) async fn listen(
             },
         }
     }
-    drop(listener);
+    drop((listener, memory));
     let all_gone = async { while connections.join_next().await.is_some() {} };
     // Those that are still there are aborted with the set.
     let _ = timeout(FAREWELL, all_gone).await;
+}
+
+/// The next connection in memory; waits for ever where there is no such network.
+async fn next_in(memory: &mut Option<MemoryListener>) -> Option<DuplexStream> {
+    match memory {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Serves a connection, after the handshake of TLS where the listener has one.

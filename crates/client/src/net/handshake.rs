@@ -21,6 +21,12 @@ pub(super) async fn dial(endpoint: &Endpoint, config: &ClientConfig) -> Result<L
     let deadline = Instant::now() + limit;
     let (address, origin) = (endpoint.address.text(), endpoint.origin);
     let late = |cause| Error::Connect { address: Arc::clone(address), origin, cause };
+    if let Some(network) = &config.network {
+        let stream = network.connect(&endpoint.address).map_err(|error| Error::dial(address, origin, error.into()))?;
+        return timeout_at(deadline, start(stream, address, origin, config))
+            .await
+            .unwrap_or_else(|_| Err(late(ConnectCause::SilentOnApiVersions(limit))));
+    }
     let stream = timeout_at(deadline, milena_transport::dial(&endpoint.address, config.tls.as_ref()))
         .await
         .map_err(|_| late(ConnectCause::Timeout(limit)))?
