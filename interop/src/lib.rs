@@ -21,12 +21,14 @@
 //! | [`differential()`], [`DifferentialConfig`], [`replay`] | seeded random requests to both, responses compared |
 //! | [`failures`] | the binary `milena` with brokers that throttle, refuse, stop and come back |
 //! | [`releases()`] | the suite against older releases, and against the embedded broker that acts as each |
+//! | [`chaos()`], [`ChaosConfig`] | many clients write while an embedded cluster fails at random |
 //! | [`control()`] | the example programs in other languages against `milena broker` |
 //! | [`logins`] | the same logins to both, compared, and foreign clients that log in to both |
 //! | [`python_clients`] | foreign clients against a broker |
 //! | [`suites()`], [`SuitesConfig`] | test suites of other clients, and Kafka's tools, against `milena broker` |
 //! | [`foreign_writers`] | what foreign clients wrote to Apache Kafka, read by the binary `milena` |
 
+mod chaos;
 mod cleaner;
 mod command;
 mod control;
@@ -46,6 +48,7 @@ mod releases;
 mod suite;
 mod suites;
 
+pub use chaos::{ChaosConfig, chaos};
 pub use cleaner::cleaner;
 pub use control::control;
 pub use differential::{DifferentialConfig, acls, differential, replay};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use milena_interop::{DifferentialConfig, SuitesConfig};
+use milena_interop::{ChaosConfig, DifferentialConfig, SuitesConfig};
 
 use crate::parts::PARTS;
 
@@ -16,6 +16,7 @@ pub(crate) struct Options {
     /// Only scenarios whose name contains this.
     pub(crate) filter: String,
     pub(crate) differential: DifferentialConfig,
+    pub(crate) chaos: ChaosConfig,
     pub(crate) suites: SuitesConfig,
     /// Requests to send to both brokers, and nothing else.
     pub(crate) steps: Option<PathBuf>,
@@ -27,7 +28,7 @@ pub(crate) fn usage() -> String {
     format!(
         "\
 usage: cargo xtask interop [--only PART] [--bootstrap HOST:PORT] [--skip-missing] [--sequences N] [--seed S]
-                           [--steps FILE] [--aiokafka FOLDER] [--records N] [--table] [FILTER]
+                           [--minutes M] [--steps FILE] [--aiokafka FOLDER] [--records N] [--table] [FILTER]
 
 Compares milena with what others built: Apache Kafka, which Maven fetches, and foreign clients.
 
@@ -40,7 +41,8 @@ Options:
   --skip-missing         skip, with a note, what needs a program that is not installed
   --sequences N          differential, cleaner: how many random sequences; acls: how many users with random ACLs; 25
                          unless given
-  --seed S               the seed of the first sequence, each further one has the next; 1 unless given
+  --seed S               the seed of the first sequence, each further one has the next; of chaos; 1 unless given
+  --minutes M            chaos: how long the cluster fails; 20 seconds unless given
   --steps FILE           send the requests in FILE, lines as a failed random sequence lists them, and show both responses, and
                          nothing else; with --bootstrap to the Kafka there, or to a new one
   --aiokafka FOLDER      suites: a checkout of aiokafka 0.14.0, whose tests are in no package
@@ -65,7 +67,14 @@ pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
             }
             "--bootstrap" => options.bootstrap = Some(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone()),
             "--sequences" => options.differential.sequences = number(args.next(), arg)?,
-            "--seed" => options.differential.seed = number(args.next(), arg)?,
+            "--seed" => {
+                options.differential.seed = number(args.next(), arg)?;
+                options.chaos.seed = options.differential.seed;
+            }
+            "--minutes" => {
+                let minutes: f64 = number(args.next(), arg)?;
+                options.chaos.seconds = (60.0 * minutes).clamp(5.0, 86_400.0) as u64;
+            }
             "--steps" => options.steps = Some(args.next().ok_or("--steps takes a file")?.into()),
             "--aiokafka" => options.suites.aiokafka = Some(args.next().ok_or("--aiokafka takes a folder")?.into()),
             "--records" => options.suites.franz_go_records = Some(number(args.next(), arg)?),
@@ -101,6 +110,8 @@ mod tests {
         let differential =
             parsed(&["--only", "differential", "--sequences", "500", "--seed", "7"]).unwrap().differential;
         assert_eq!(differential, DifferentialConfig { sequences: 500, seed: 7 });
+        let chaos = parsed(&["--only", "chaos", "--minutes", "10", "--seed", "7"]).unwrap().chaos;
+        assert_eq!((chaos.seconds, chaos.seed), (600, 7));
         let suites =
             parsed(&["--only", "suites", "--records", "9", "--aiokafka", "a/b", "--table", "go"]).unwrap().suites;
         assert_eq!((suites.franz_go_records, suites.write_table, suites.filter.as_str()), (Some(9), true, "go"));

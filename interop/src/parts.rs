@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use milena_broker::{Broker, BrokerConfig};
 use milena_interop::{
-    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, acls, cleaner, control, differential,
+    DifferentialConfig, Error, KafkaRelease, KafkaServer, Report, Result, acls, chaos, cleaner, control, differential,
     failures, foreign_writers, line, logins, python_clients, releases, replay, suite, suites,
 };
 
@@ -97,6 +97,12 @@ pub(crate) const PARTS: &[Part] = &[
         title: "the suite against Kafka 2.8, 0.11, 0.10.2 and 0.10.0, and the embedded broker that acts as each",
         single: false,
         run: |options| Box::pin(async { releases(&options.filter, options.skip_missing, &mut stdout()).await }),
+    },
+    Part {
+        name: "chaos",
+        title: "50 clients of three kinds write to an embedded cluster that fails at random",
+        single: true,
+        run: |options| Box::pin(async { chaos(options.chaos, &mut stdout()).await }),
     },
     Part {
         name: "suites",
