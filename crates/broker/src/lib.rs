@@ -108,8 +108,34 @@
 //!
 //! # From another language
 //!
-//! `milena broker --nodes 3 --topic letters:6 --fault 'fetch@5%: cut'` runs the same cluster as a process. When it is ready, it
-//! prints `host:port` of each node in one line.
+//! `milena broker --nodes 3 --topic letters:6 --control 127.0.0.1:8080` runs the same cluster as a process. When it is ready, it
+//! prints `host:port` of each node and the URL of its control port in one line. A test in Python, with any client of Kafka:
+//!
+//! ```python
+//! import json, subprocess, urllib.request
+//!
+//! broker = subprocess.Popen(["milena", "broker", "--port", "0", "--nodes", "3", "--topic", "letters",
+//!                            "--control", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+//! bootstrap, control = broker.stdout.readline().split()
+//!
+//! def call(method, path, body=None):
+//!     data = json.dumps(body).encode() if body else None
+//!     return json.load(urllib.request.urlopen(urllib.request.Request(control + path, data, method=method)))
+//!
+//! call("POST", "/faults", {"rule": "produce@1: error NOT_LEADER_OR_FOLLOWER"})
+//! leader = call("GET", "/topics/letters")["partitions"][0]["leader"]
+//! call("POST", f"/nodes/{leader}/kill")
+//! # ... a producer starts with bootstrap.servers=bootstrap ...
+//! assert call("GET", "/requests?api=Produce")["requests"] == []
+//! broker.terminate()
+//! ```
+//!
+//! Whole test programs for pytest, Go and JUnit are in `examples/` of the repository.
+//!
+//! # With milena's client, in one simulation
+//!
+//! With a [`network`](BrokerConfig::network) in memory, a client of `milena-client` with the same one connects without sockets.
+//! Together with tokio's paused clock and a virtual clock a test is the same each time.
 //!
 //! # APIs
 //!
