@@ -34,7 +34,8 @@ pub(super) fn handle(context: &Context, request: MetadataRequest, cost: &mut Cos
             ..Default::default()
         };
         let topics = request.topics.iter().flatten().map(failed).collect();
-        return MetadataResponse { topics, ..Default::default() };
+        let error_code = if version >= 13 { ErrorCode::UNKNOWN_SERVER_ERROR } else { ErrorCode::NONE };
+        return MetadataResponse { error_code, topics, ..Default::default() };
     }
     let mut topics: Vec<_> = if all {
         let mut topics = state.topics();
