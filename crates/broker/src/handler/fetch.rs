@@ -17,7 +17,8 @@ use crate::cluster::{State, Topic, TopicRef};
 use crate::cost::Cost;
 use crate::fetch_session::{FetchContext, FetchSessions, Key, SessionRequest, Wanted};
 use crate::security::acl::{Operation, Resource};
-use crate::storage::partition::{Partition, Waiter};
+use crate::storage::partition::Partition;
+use crate::storage::waiter::Waiter;
 
 /// From here on consumers may read from followers (KIP-392).
 const FOLLOWERS: i16 = 11;

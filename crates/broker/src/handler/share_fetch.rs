@@ -19,7 +19,7 @@ use crate::security::acl::{Operation, Resource};
 use crate::share::delivery::Acknowledgement;
 use crate::share::fetch::{Fetched, ShareFetch, attempt};
 use crate::share::session::{FINAL, Opened, Place, SessionKey};
-use crate::storage::partition::Waiter;
+use crate::storage::waiter::Waiter;
 
 /// The mode that never hands out more records than asked for (KIP-1206).
 const RECORD_LIMIT: i8 = 1;

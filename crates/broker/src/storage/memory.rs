@@ -1,5 +1,6 @@
 //! How much memory all logs of a cluster take together, and how much they may.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use milena_messages::ErrorCode;
@@ -62,5 +63,25 @@ impl Default for Memory {
     /// Without a limit.
     fn default() -> Self {
         Self::new(u64::MAX)
+    }
+}
+
+/// What the log of a partition takes of the memory of all.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pub(crate) all: Arc<Memory>,
+    pub(crate) own: u64,
+}
+
+impl Charge {
+    pub(crate) fn set(&mut self, bytes: u64) {
+        self.all.change(self.own, bytes);
+        self.own = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }

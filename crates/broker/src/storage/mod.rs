@@ -13,3 +13,4 @@ pub(crate) mod partition;
 pub(crate) mod producer_state;
 pub(crate) mod segment;
 pub(crate) mod transactions;
+pub(crate) mod waiter;

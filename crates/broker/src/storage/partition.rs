@@ -1,9 +1,7 @@
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 
 use milena_messages::{ErrorCode, Uuid};
 use milena_records::{Batch, Control, ReadOptions, Record, TimestampType};
-use tokio::sync::Notify;
 
 use crate::cluster::topic_config::TopicConfig;
 use crate::disk::{DiskLog, Job, LoadedLog};
@@ -12,11 +10,12 @@ use crate::storage::compaction::{LastBatch, Pass};
 use crate::storage::incoming::IncomingBatch;
 use crate::storage::leadership::Leadership;
 use crate::storage::log::{BatchKind, Log, LogBatch};
-use crate::storage::memory::Memory;
+use crate::storage::memory::{Charge, Memory};
 use crate::storage::own;
 use crate::storage::producer_state::{Appended, Producer, Producers};
 use crate::storage::segment::Segment;
 use crate::storage::transactions::Transactions;
+use crate::storage::waiter::{Waiter, Watches, lock};
 
 /// One partition: who leads it, its log, its producers, and who waits for news.
 #[derive(Debug)]
@@ -37,26 +36,6 @@ pub(crate) struct Inner {
     memory: Charge,
     /// The files of the partition, with a data folder.
     disk: Option<DiskLog>,
-}
-
-/// What the log of a partition takes of the memory of all.
-#[derive(Debug)]
-struct Charge {
-    all: Arc<Memory>,
-    own: u64,
-}
-
-impl Charge {
-    fn set(&mut self, bytes: u64) {
-        self.all.change(self.own, bytes);
-        self.own = bytes;
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.set(0);
-    }
 }
 
 impl Inner {
@@ -229,46 +208,6 @@ impl Inner {
         }
         Ok(Appended { base_offset, log_append_time_ms: batch.log_append_time_ms })
     }
-}
-
-/// Those who wait, each with its own number for this partition.
-#[derive(Debug, Default)]
-struct Watches {
-    list: Vec<(Weak<Waiter>, usize)>,
-    /// When there are that many, those who are gone are taken out.
-    prune_at: usize,
-}
-
-/// Waits for changes of several partitions.
-#[derive(Debug, Default)]
-pub(crate) struct Waiter {
-    /// The numbers of the partitions that changed.
-    changed: Mutex<BTreeSet<usize>>,
-    news: Notify,
-}
-
-impl Waiter {
-    fn changed(&self, number: usize) {
-        lock(&self.changed).insert(number);
-        // A permit is kept for a waiter that is not waiting at this very moment.
-        self.news.notify_one();
-    }
-
-    /// The numbers of the partitions that changed since the last call; waits until there is one.
-    pub(crate) async fn news(&self) -> BTreeSet<usize> {
-        loop {
-            self.news.notified().await;
-            let changed = std::mem::take(&mut *lock(&self.changed));
-            if !changed.is_empty() {
-                return changed;
-            }
-        }
-    }
-}
-
-/// Nothing here is left half done by a panic, so a poisoned lock is as good as any.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Partition {

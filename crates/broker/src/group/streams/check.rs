@@ -3,7 +3,9 @@
 use milena_messages::{ErrorCode, StreamsGroupHeartbeatRequest};
 
 use crate::group::consumer::{JOIN, LEAVE_STATIC, Refused};
-use crate::group::streams::heartbeat::{invalid, refused};
+use crate::group::streams::heartbeat::{invalid, refused, reported};
+use crate::group::streams::topology::Configured;
+use crate::group::streams::{Owned, StreamsMember};
 
 /// Checks the names of the topics of a topology.
 ///
@@ -93,6 +95,54 @@ pub(crate) fn check(request: &StreamsGroupHeartbeatRequest) -> Result<(), Refuse
     }
     if epoch != JOIN && request.topology.is_some() {
         return refuse("Topology can only be provided when (re-)joining.");
+    }
+    Ok(())
+}
+
+/// Checks the epoch that a member says it has. A response may be lost, so that the one before is right too as long as the
+/// member has nothing that it should not have.
+pub(super) fn check_epoch(member: &StreamsMember, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refused> {
+    let epoch = request.member_epoch;
+    let fenced = |order: &str| {
+        let message = format!(
+            "The streams group member has a {order} member epoch ({epoch}) than the one known by the group coordinator \
+             ({}). The member must abandon all its partitions and rejoin.",
+            member.epoch
+        );
+        Err(refused(ErrorCode::FENCED_MEMBER_EPOCH, message))
+    };
+    let Owned { active, standby } = &member.assigned;
+    let covers = || {
+        reported(request).is_some_and(|reported| {
+            reported.active.iter().all(|task| active.contains_key(task))
+                && reported.standby.is_subset(standby)
+                && reported.warmup.is_empty()
+        })
+    };
+    if epoch == JOIN {
+        return Ok(());
+    }
+    if epoch > member.epoch {
+        return fenced("greater");
+    }
+    if epoch < member.epoch && (epoch != member.previous_epoch || !covers()) {
+        return fenced("smaller");
+    }
+    Ok(())
+}
+
+/// Checks that the tasks of a request are some.
+pub(super) fn check_tasks(configured: &Configured, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refused> {
+    let Some(parts) = configured.subtopologies.as_ref().filter(|_| configured.is_ready()) else { return Ok(()) };
+    for ids in [&request.active_tasks, &request.standby_tasks, &request.warmup_tasks].into_iter().flatten().flatten() {
+        let id = &*ids.subtopology_id;
+        let missing = || invalid(format!("Subtopology {id} does not exist in the topology."));
+        let count = parts.get(id).ok_or_else(missing)?.tasks;
+        if let Some(task) = ids.partitions.iter().find(|partition| !(0..count).contains(*partition)) {
+            return Err(invalid(format!(
+                "Task {task} for subtopology {id} is invalid. Number of tasks for this subtopology: {count}"
+            )));
+        }
     }
     Ok(())
 }

@@ -10,11 +10,10 @@ use milena_messages::{ErrorCode, StreamsGroupHeartbeatRequest, StreamsGroupHeart
 use crate::coordinator::Effects;
 use crate::group::consumer::{JOIN, LEAVE, LEAVE_STATIC, MemberState, Refused, TopicLookup, hash_of};
 use crate::group::streams::assignor::{self, Candidate, Part};
+use crate::group::streams::check::{check_epoch, check_tasks};
 use crate::group::streams::reconcile::Reported;
-use crate::group::streams::topology::{self, Configured, InternalTopic, Status};
-use crate::group::streams::{
-    Known, Offsets, Owned, StreamsGroup, StreamsMember, StreamsSettings, Target, Task, record,
-};
+use crate::group::streams::topology::{self, InternalTopic, Status};
+use crate::group::streams::{Known, Offsets, StreamsGroup, StreamsMember, StreamsSettings, Target, Task, record};
 use crate::group::{GroupMachine, record as group_record};
 
 /// The epoch of a member that is about to go.
@@ -538,60 +537,12 @@ fn tasks(ids: &[TaskIds]) -> impl Iterator<Item = Task> {
 }
 
 /// What the member says it has; `None` when it does not say.
-fn reported(request: &StreamsGroupHeartbeatRequest) -> Option<Reported> {
+pub(super) fn reported(request: &StreamsGroupHeartbeatRequest) -> Option<Reported> {
     Some(Reported {
         active: tasks(request.active_tasks.as_deref()?).collect(),
         standby: tasks(request.standby_tasks.as_deref()?).collect(),
         warmup: tasks(request.warmup_tasks.as_deref()?).collect(),
     })
-}
-
-/// Checks the epoch that a member says it has. A response may be lost, so that the one before is right too as long as the
-/// member has nothing that it should not have.
-fn check_epoch(member: &StreamsMember, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refused> {
-    let epoch = request.member_epoch;
-    let fenced = |order: &str| {
-        let message = format!(
-            "The streams group member has a {order} member epoch ({epoch}) than the one known by the group coordinator \
-             ({}). The member must abandon all its partitions and rejoin.",
-            member.epoch
-        );
-        Err(refused(ErrorCode::FENCED_MEMBER_EPOCH, message))
-    };
-    let Owned { active, standby } = &member.assigned;
-    let covers = || {
-        reported(request).is_some_and(|reported| {
-            reported.active.iter().all(|task| active.contains_key(task))
-                && reported.standby.is_subset(standby)
-                && reported.warmup.is_empty()
-        })
-    };
-    if epoch == JOIN {
-        return Ok(());
-    }
-    if epoch > member.epoch {
-        return fenced("greater");
-    }
-    if epoch < member.epoch && (epoch != member.previous_epoch || !covers()) {
-        return fenced("smaller");
-    }
-    Ok(())
-}
-
-/// Checks that the tasks of a request are some.
-fn check_tasks(configured: &Configured, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refused> {
-    let Some(parts) = configured.subtopologies.as_ref().filter(|_| configured.is_ready()) else { return Ok(()) };
-    for ids in [&request.active_tasks, &request.standby_tasks, &request.warmup_tasks].into_iter().flatten().flatten() {
-        let id = &*ids.subtopology_id;
-        let missing = || invalid(format!("Subtopology {id} does not exist in the topology."));
-        let count = parts.get(id).ok_or_else(missing)?.tasks;
-        if let Some(task) = ids.partitions.iter().find(|partition| !(0..count).contains(*partition)) {
-            return Err(invalid(format!(
-                "Task {task} for subtopology {id} is invalid. Number of tasks for this subtopology: {count}"
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn task_ids<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Vec<told::TaskIds> {
