@@ -34,6 +34,7 @@ const RIGHT: &[&str] = &[
     "behind the facade",
     "lag behind",
     "lags behind",
+    "is behind the group's topology epoch",
     "left behind",
     "replica behind",
 ];

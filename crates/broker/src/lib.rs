@@ -203,7 +203,7 @@ pub use security::certificates::{BrokerTls, ClientCertificate};
 pub use security::config::{Certificates, ClientAuth, ListenerConfig, SecurityConfig, User};
 pub use security::delegation::DelegationTokenConfig;
 pub use security::principal::{Principal, PrincipalError};
-pub use security::protocol::{SaslMechanism, SecurityProtocol, UnknownName};
+pub use security::protocol::{SaslMechanism, SecurityNameError, SecurityProtocol};
 pub use security::sasl::{JwtKey, JwtKeyError, OAuthConfig};
 pub use security::text::AclError;
 pub use state::{

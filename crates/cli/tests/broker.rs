@@ -111,7 +111,7 @@ fn what_is_wrong_is_said_before_anything_starts() {
 }
 
 #[test]
-fn what_clients_were_told_survives_a_kill() {
+fn what_was_acknowledged_survives_a_kill() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("data-dir");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).unwrap();

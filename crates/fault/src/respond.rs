@@ -30,7 +30,7 @@ pub enum Injection {
     /// This is the response, header and body without the size in front. The request needs no broker.
     Response(Bytes),
     /// Only a broker knows the elements of the response: let it respond, then put the error into what it said.
-    Patch(Patch),
+    Patch(Box<Patch>),
     /// The version has no field for the code, or the request cannot be read.
     NoPlace,
 }
@@ -101,9 +101,9 @@ fn within(
                 rest["maxWaitMs"] = json!(0);
             }
             let body = asked.encode(&rest, request.version).ok()?;
-            Some(Injection::Patch(Patch::merging(request, code, errors, body)))
+            Some(Injection::Patch(Box::new(Patch::merging(request, code, errors, body))))
         }
-        Injection::Patch(patch) => Some(Injection::Patch(patch.within(scope.clone()))),
+        Injection::Patch(patch) => Some(Injection::Patch(Box::new(patch.within(scope.clone())))),
         Injection::NoPlace => None,
     }
 }
@@ -124,7 +124,7 @@ fn build(request: &FaultedRequest, code: ErrorCode, json: &Value) -> Option<Inje
                 Some(Built { json, .. }) => json["responses"].clone(),
                 None => json!([]),
             };
-            return Some(Injection::Patch(Patch::new(request, code, Change::Fetch(elements))));
+            return Some(Injection::Patch(Box::new(Patch::new(request, code, Change::Fetch(elements)))));
         }
         let broker_knows = match api {
             // Clients throw a response away that names no brokers.
@@ -136,7 +136,7 @@ fn build(request: &FaultedRequest, code: ErrorCode, json: &Value) -> Option<Inje
             _ => false,
         };
         if broker_knows {
-            return Some(Injection::Patch(Patch::new(request, code, Change::Elements)));
+            return Some(Injection::Patch(Box::new(Patch::new(request, code, Change::Elements))));
         }
     }
     let built = builder.response(json)?;

@@ -184,7 +184,7 @@ impl Relay {
                             Some(other) => vec![frame.slice(..body_start(frame, &request)), other],
                             None => vec![frame.clone()],
                         };
-                        self.pass(incoming, wants_response, Then::Patch(Box::new(patch)));
+                        self.pass(incoming, wants_response, Then::Patch(patch));
                         Ok(Some(pieces))
                     }
                     Injection::NoPlace => {

@@ -61,7 +61,7 @@ impl History {
         )
     }
 
-    /// What is not as clients were told. `plain` has all records of that topic, `transactional` those of `tx` that a reader
+    /// What is not as the responses said. `plain` has all records of that topic, `transactional` those of `tx` that a reader
     /// of committed records gets.
     pub(super) fn check(&self, plain: &[Logged], transactional: &[Logged]) -> Vec<String> {
         let mut wrong = self.wrong.clone();

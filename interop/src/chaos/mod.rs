@@ -50,7 +50,7 @@ type Kind = (&'static str, fn() -> Result<Command>);
 const KINDS: [Kind; 3] = [("rd", librdkafka), ("go", go), ("java", || java_client("Chaos", JAVA))];
 
 /// Lets clients on librdkafka, franz-go and Java's own client write to an embedded cluster of three nodes whose leaders and
-/// coordinators move, whose nodes come and go, and whose requests fail, and compares what they were told with the logs.
+/// coordinators move, whose nodes come and go, and whose requests fail, and compares their responses with the logs.
 ///
 /// The same is done for a few seconds with a cluster that loses records: that has to be found.
 ///

@@ -1,4 +1,4 @@
-//! The exchanges that both brokers have to answer alike.
+//! The exchanges that both brokers have to respond to alike.
 
 use std::future::Future;
 use std::pin::Pin;

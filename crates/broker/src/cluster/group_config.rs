@@ -36,7 +36,7 @@ const START_SETTINGS: &[Setting] = settings! {
     "group.share.partition.max.record.locks", "2000", Kind::Int(100, 10_000), -, "Most records of a partition that are locked at the same time.";
     "group.share.record.lock.duration.ms", "30000", Kind::Int(1000, 3_600_000), -, "How long a record stays locked.";
     "group.share.session.timeout.ms", "45000", Kind::Int(1, INT_MAX), -, "After that time without a heartbeat a member has left.";
-    "group.streams.acceptable.recovery.lag", "10000", Kind::Long(0), -, "How far behind a copy may be to count as restored.";
+    "group.streams.acceptable.recovery.lag", "10000", Kind::Long(0), -, "How many records a copy may lack to count as restored.";
     "group.streams.assignment.interval.ms", "0", Kind::Int(0, INT_MAX), -, "Least time between two assignments of a streams group.";
     "group.streams.heartbeat.interval.ms", "5000", Kind::Int(1, INT_MAX), -, "How often members of a streams group send a heartbeat.";
     "group.streams.initial.rebalance.delay.ms", "0", Kind::Int(0, INT_MAX), -, "How long the first assignment waits for more members.";

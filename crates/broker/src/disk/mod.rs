@@ -2,7 +2,7 @@
 //!
 //! All records are in memory as well, and are read from there. A thread of its own does the writing, in the order in which
 //! the logs changed, so that no thread of the runtime waits for the disk. A response goes out when all that was done before
-//! it is in the files: what a client was told survives the end of the process, whatever ends it. As in Kafka nothing waits for
+//! it is in the files: what a client got as a response survives the end of the process, whatever ends it. As in Kafka nothing waits for
 //! the disk itself, so that a power failure may cost the last records.
 //!
 //! When a file cannot be written, nothing more is: no response goes out, and producers get KAFKA_STORAGE_ERROR.

@@ -56,7 +56,7 @@ fn metadata_keeps_topics_secret() {
             ("absent".to_owned(), refused, true)
         ]
     );
-    // Whoever sees a topic may still not create it.
+    // A client that sees a topic may still not create it.
     assert_eq!(topics(&state, named(&["new"])), [("new".to_owned(), refused, true)]);
     assert!(state.topic(crate::cluster::TopicRef::Name("new")).is_none());
     let by_id = |topic_id| {

@@ -350,7 +350,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 },
             }
         };
-        // What the client is told survives the end of the process.
+        // What the response says survives the end of the process.
         if let Some(disk) = self.state.disk.get() {
             disk.settled().await.map_err(Ended::Disk)?;
         }

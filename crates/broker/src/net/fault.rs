@@ -25,7 +25,7 @@ pub(super) enum Fault {
     /// Only so many bytes of it are sent.
     CutAfter(usize),
     /// An error is put into it.
-    Patch(Patch),
+    Patch(Box<Patch>),
     /// Its bytes are changed.
     Distort(Distortion),
     /// It leaves after the next one.
@@ -82,7 +82,7 @@ pub(super) enum Refused {
     /// By the end of its connection: it wants no response.
     Close,
     /// It is handled, in this form, and the error is put into its response.
-    Patch(IncomingRequest, Patch),
+    Patch(IncomingRequest, Box<Patch>),
     /// Its version has no field for the code.
     NoPlace,
 }

@@ -77,7 +77,7 @@ impl Token {
     }
 }
 
-/// Who asks for a token, and for whom.
+/// Who asks for a token, and who will own it.
 #[derive(Debug)]
 pub(crate) struct NewToken {
     pub(crate) owner: Principal,

@@ -47,13 +47,13 @@ impl fmt::Display for SecurityProtocol {
 }
 
 impl FromStr for SecurityProtocol {
-    type Err = UnknownName;
+    type Err = SecurityNameError;
 
     /// Reads a name in any case; `-` counts as `_`.
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, SecurityNameError> {
         let wanted = text.replace('-', "_");
         let found = Self::ALL.into_iter().find(|protocol| protocol.name().eq_ignore_ascii_case(&wanted));
-        found.ok_or_else(|| UnknownName::new("security protocol", text, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| SecurityNameError::new("security protocol", text, &Self::ALL.map(Self::name)))
     }
 }
 
@@ -97,25 +97,25 @@ impl fmt::Display for SaslMechanism {
 }
 
 impl FromStr for SaslMechanism {
-    type Err = UnknownName;
+    type Err = SecurityNameError;
 
     /// Reads a name in any case.
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, SecurityNameError> {
         let found = Self::ALL.into_iter().find(|mechanism| mechanism.name().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| UnknownName::new("SASL mechanism", text, &Self::ALL.map(Self::name)))
+        found.ok_or_else(|| SecurityNameError::new("SASL mechanism", text, &Self::ALL.map(Self::name)))
     }
 }
 
 /// Text that is no [`SecurityProtocol`] or [`SaslMechanism`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {what}; there are {known}")]
-pub struct UnknownName {
+pub struct SecurityNameError {
     what: &'static str,
     text: String,
     known: String,
 }
 
-impl UnknownName {
+impl SecurityNameError {
     fn new(what: &'static str, text: &str, known: &[&str]) -> Self {
         Self { what, text: text.to_owned(), known: known.join(", ") }
     }

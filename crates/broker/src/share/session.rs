@@ -71,7 +71,7 @@ pub(crate) struct ShareSessions {
     connections: Mutex<HashMap<u64, (i32, String)>>,
 }
 
-/// What a connection leaves behind.
+/// What is left of a connection that ended.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Its sessions, with what they read.

@@ -142,7 +142,7 @@ impl ShareMachine {
         Ok(())
     }
 
-    /// Sets a partition up, or anew. Writers of an older state epoch are fenced from then on.
+    /// Sets a partition up, for the first time or again. Writers of an older state epoch are fenced from then on.
     ///
     /// # Errors
     /// The epoch is older than the one that is known; there is no such partition.
@@ -422,7 +422,7 @@ mod tests {
         bench.write(3, 2, 10, 2).unwrap();
         let state = bench.read(2).unwrap();
         assert_eq!((state.start_offset, state.complete_count, state.batches.len()), (10, 2, 1));
-        // Set up anew, from an offset that an operator wants.
+        // Set up again, from an offset that an operator wants.
         bench.initialize(4, 5).unwrap();
         let state = bench.read(2).unwrap();
         assert_eq!((state.start_offset, state.complete_count, state.batches.len()), (5, 0, 0));

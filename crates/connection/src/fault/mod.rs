@@ -65,7 +65,7 @@
 //! | `fetch@5%: cut after 1000 bytes` | one Fetch in twenty ends its connection within the response |
 //! | `heartbeat client="my app: 1": drop` | heartbeats of the client `my app: 1` get no response |
 //! | `produce topic=orders partition=2: error NOT_LEADER_OR_FOLLOWER` | writes to that partition fail, others of the request do not |
-//! | `* group=readers@10%: throttle 1s` | one request in ten of that group is told that it was throttled |
+//! | `* group=readers@10%: throttle 1s` | one response in ten to that group says that it was throttled |
 //! | `fetch@7: garble 3 bytes` | three bytes of that response are wrong |
 
 mod parse;

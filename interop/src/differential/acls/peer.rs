@@ -161,7 +161,7 @@ impl Peer {
             let resources = response["resources"].as_array().into_iter().flatten();
             found = resources.map(|one| one["acls"].as_array().map_or(0, Vec::len)).sum();
             if found == count {
-                // The controller may be a moment behind the broker.
+                // The controller may know it a moment later than the broker.
                 sleep(RETRY_AFTER).await;
                 return Ok(());
             }
@@ -170,7 +170,7 @@ impl Peer {
         Err(Error::Other(format!("{}: {found} of {count} ACLs are there", self.name)))
     }
 
-    /// What has to be done anew before each request.
+    /// What has to be done again before each request.
     pub(super) async fn before(&mut self, before: Before) -> Result<()> {
         match before {
             Before::Victim => {

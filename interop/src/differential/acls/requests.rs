@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-/// What has to be done anew before each request.
+/// What has to be done again before each request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Before {
     /// `$victim` is a new topic, which may be deleted.

@@ -357,7 +357,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// A class in brackets. It is written anew, as the `regex` crate gives `&&`, `--`, `~~` and inner brackets a meaning.
+    /// A class in brackets. It is written in another form, as the `regex` crate gives `&&`, `--`, `~~` and inner brackets a meaning.
     fn class(&mut self) -> Result<(), &'static str> {
         let mut class = String::from("[");
         if self.rest.next_if_eq(&'^').is_some() {

@@ -498,7 +498,7 @@ fn missing_tags(settings: &StreamsSettings, member: &StreamsMember) -> Option<St
     (!missing.is_empty()).then(message)
 }
 
-/// Whether a static member changed so that tasks have to be assigned anew.
+/// Whether a static member changed so that tasks have to be assigned again.
 fn matters(before: &StreamsMember, after: &StreamsMember) -> bool {
     before.topology_epoch != after.topology_epoch
         || before.rack_id != after.rack_id

@@ -242,7 +242,7 @@ fn missing_topics_are_named_and_internal_ones_are_to_be_created() {
 }
 
 #[test]
-fn an_internal_topic_of_the_wrong_size_is_told() {
+fn an_internal_topic_of_the_wrong_size_is_reported() {
     let mut bench = Bench::new(&[("in", 2), ("log", 3)]);
     let response = bench.sent(&joining("A"));
     let wanted = "Existing topic log has different number of partitions: expected 2, found 3";

@@ -164,7 +164,7 @@ impl FromStr for NewListener {
             Some((name, protocol, port))
         };
         let (name, protocol, port) = split().ok_or("a listener is name=protocol:port")?;
-        let protocol = protocol.parse().map_err(|error: milena_broker::UnknownName| error.to_string())?;
+        let protocol = protocol.parse().map_err(|error: milena_broker::SecurityNameError| error.to_string())?;
         let port = port.parse().map_err(|_| format!("`{port}` is not a port"))?;
         Ok(Self(ListenerConfig { port, ..ListenerConfig::new(name, protocol) }))
     }
