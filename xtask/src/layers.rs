@@ -239,7 +239,7 @@ mod tests {
             (CONNECTION, "", "milena-client", "above, even in tests"),
             ("milena-client", "milena-broker", "", "layers say so"),
             ("milena-broker", "milena-client", "", "layers say so"),
-            ("milena-broker", SCHEMA, "", "layers say so"),
+            ("milena-broker", "milena-inspect", "", "layers say so"),
             ("milena-broker", "milena-cli", "", "nothing uses an edge"),
             ("milena-interop", "xtask", "", "nothing uses an edge"),
             ("milena-interop", "", "milena-conformance", "nothing uses an edge"),

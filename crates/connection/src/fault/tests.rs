@@ -91,7 +91,7 @@ fn text_that_is_no_rule_is_refused_with_what_to_write() {
         ("fetch@/0: drop", "counted from 1"),
         ("fetch@-1: drop", "counted from 1"),
         ("fetch v: drop", "is not a version range"),
-        ("fetch topic=a: drop", "neither versions"),
+        ("fetch size=a: drop", "is no filter"),
         ("fetch: explode", "is not an action"),
         ("fetch: error", "is not an action"),
         ("fetch: error NONE", "means success"),
@@ -205,7 +205,7 @@ fn the_page_about_faults_has_the_grammar_of_the_module_and_rules_that_can_be_rea
             rules += 1;
         }
     }
-    assert_eq!(rules, 12);
+    assert_eq!(rules, 18);
 }
 
 #[test]

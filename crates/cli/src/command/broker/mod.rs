@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   milena broker --seed orders.jsonl                with records from `milena consume --json`
   milena broker --data-dir /var/tmp/kafka          with what it had when it was stopped or killed
   milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
-  milena broker --as 2.8                           with the APIs and versions of that release
+  milena broker --kafka-version 2.8                with the APIs and versions of that release
   milena broker --user alice:secret --tls --certificates certs   clients trust certs/ca.pem
   milena broker --fault 'produce@3: error NOT_LEADER_OR_FOLLOWER' --fault 'fetch@5%: cut'
 
@@ -122,7 +122,7 @@ pub(crate) struct Broker {
     fault_seed: Option<u64>,
 
     /// Act as a release of Apache Kafka, 0.10.0 to 4.4, or as event-hubs or msk-serverless
-    #[arg(long = "as", value_name = "RELEASE")]
+    #[arg(long = "kafka-version", alias = "as", value_name = "RELEASE")]
     release: Option<String>,
 
     /// Open a port for HTTP and JSON that changes and shows what the broker does; port 0 takes a free one
@@ -269,7 +269,7 @@ fn not_started(error: BrokerError) -> Failure {
             failure.hint("--port names another port; 0 takes a free one")
         }
         BrokerError::Config { setting: "kafka_version", value, reason } => {
-            Failure::usage(format!("--as cannot be {value}: {reason}"))
+            Failure::usage(format!("--kafka-version cannot be {value}: {reason}"))
         }
         BrokerError::Listen { .. } => failure.hint("check --host, --port and --listener"),
         _ => failure,
