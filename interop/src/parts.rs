@@ -21,6 +21,8 @@ pub(crate) struct Part {
     pub(crate) title: &'static str,
     /// Whether its one scenario has the part's name, so that a filter for others leaves it out.
     single: bool,
+    /// Whether it runs only when `--only` names it.
+    on_request: bool,
     run: for<'a> fn(&'a Options) -> Running<'a>,
 }
 
@@ -32,18 +34,21 @@ pub(crate) const PARTS: &[Part] = &[
         name: "kafka",
         title: "the behaviour suite against Apache Kafka 4.4",
         single: false,
+        on_request: false,
         run: |options| Box::pin(kafka(options)),
     },
     Part {
         name: "failures",
         title: "`milena` with brokers that throttle, refuse, stop and come back: two nodes of 4.4, and one of 0.10.0",
         single: false,
+        on_request: false,
         run: |options| Box::pin(async { failures(&options.filter, options.skip_missing, &mut stdout()).await }),
     },
     Part {
         name: "foreign",
         title: "foreign clients write to Apache Kafka 4.4, 0.10.2 and 0.10.0, and `milena` reads",
         single: false,
+        on_request: false,
         run: |options| {
             Box::pin(async {
                 foreign_writers(&KafkaRelease::ALL, &options.filter, options.skip_missing, &mut stdout()).await
@@ -54,24 +59,28 @@ pub(crate) const PARTS: &[Part] = &[
         name: "embedded",
         title: "the behaviour suite against the embedded broker",
         single: false,
+        on_request: false,
         run: |options| Box::pin(embedded(options)),
     },
     Part {
         name: "differential",
         title: "the same random requests to Apache Kafka 4.4 and to the embedded broker",
         single: true,
+        on_request: false,
         run: |options| Box::pin(async { differential(options.differential, &mut stdout()).await }),
     },
     Part {
         name: "acls",
         title: "the same requests as users with different ACLs to Apache Kafka 4.4 and to the embedded broker",
         single: false,
+        on_request: false,
         run: |options| Box::pin(async { acls(options.differential, &options.filter, &mut stdout()).await }),
     },
     Part {
         name: "control",
         title: "programs in Python, Go and Java against `milena broker`",
         single: false,
+        on_request: false,
         run: |options| {
             let filter = options.filter.clone();
             Box::pin(blocking(move || control(&filter, &mut stdout())))
@@ -81,12 +90,14 @@ pub(crate) const PARTS: &[Part] = &[
         name: "login",
         title: "the same logins to Apache Kafka 4.4 and to the embedded broker, and those of foreign clients",
         single: false,
+        on_request: false,
         run: |options| Box::pin(async { logins(&options.filter, &mut stdout()).await }),
     },
     Part {
         name: "cleaner",
         title: "the same random logs in Apache Kafka 4.4 and the embedded broker, compacted and cut by both",
         single: true,
+        on_request: true,
         run: |options| {
             let DifferentialConfig { sequences, seed } = options.differential;
             Box::pin(async move { cleaner(seed, sequences, &mut stdout()).await })
@@ -96,18 +107,21 @@ pub(crate) const PARTS: &[Part] = &[
         name: "releases",
         title: "the suite against Kafka 2.8, 0.11, 0.10.2 and 0.10.0, and the embedded broker that acts as each",
         single: false,
+        on_request: false,
         run: |options| Box::pin(async { releases(&options.filter, options.skip_missing, &mut stdout()).await }),
     },
     Part {
         name: "chaos",
         title: "50 clients of three kinds write to an embedded cluster that fails at random",
         single: true,
+        on_request: false,
         run: |options| Box::pin(async { chaos(options.chaos, &mut stdout()).await }),
     },
     Part {
         name: "suites",
         title: "test suites of other clients, and Kafka's tools, against `milena broker`",
         single: false,
+        on_request: false,
         run: |options| {
             let config = options.suites.clone();
             Box::pin(blocking(move || suites(&config, &mut stdout())))
@@ -124,7 +138,7 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
         return Ok(suite("running", bootstrap, &options.filter, &mut stdout()).await);
     }
     let mut report = Report::default();
-    let wanted = |part: &&Part| options.only.is_none_or(|only| only == part.name);
+    let wanted = |part: &&Part| options.only.map_or(!part.on_request, |only| only == part.name);
     for part in PARTS.iter().filter(wanted).filter(|part| !part.single || part.name.contains(&options.filter)) {
         eprintln!("{}", part.title);
         match (part.run)(options).await {

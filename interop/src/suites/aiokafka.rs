@@ -10,6 +10,9 @@ use crate::{milena, place, python};
 const PACKAGES: &str =
     "aiokafka==0.14.0\npytest==9.0.2\npytest-asyncio==1.3.0\npytest-mock\npytest-timeout\nasync-timeout\ncramjam\n";
 
+/// What is missing without a checkout.
+pub(super) const PROGRAM: &str = "aiokafka";
+
 /// The name of the image says which release it is.
 const IMAGE: &str = "milena:2.13_4.1.0";
 
@@ -17,7 +20,7 @@ pub(super) const EXPECTED: &[(&str, &str)] = &[("gssapi", "there is no Kerberos 
 
 pub(super) fn run(config: &SuitesConfig) -> Result<Results> {
     let checkout = config.aiokafka.as_ref().ok_or_else(|| Error::Missing {
-        program: "aiokafka",
+        program: PROGRAM,
         reason: "its packages do not contain its tests".to_owned(),
         advice: "name a checkout with --aiokafka",
     })?;

@@ -30,7 +30,17 @@ pub(super) fn run(_: &SuitesConfig) -> Result<Results> {
         "kafka-python/python",
         &format!("{PACKAGE}\npytest==9.0.2\npytest-mock\npytest-timeout\n"),
     )?;
-    let broker = Running::start(&["broker", "--port", "0", "--node-id", "0", "--partitions", "4"])?;
+    let broker = Running::start(&[
+        "broker",
+        "--port",
+        "0",
+        "--node-id",
+        "0",
+        "--partitions",
+        "4",
+        "--super-user",
+        "User:ANONYMOUS",
+    ])?;
     let bootstrap = broker.stdout()?;
     let mut tests = std::process::Command::new(environment);
     tests.current_dir(&source).args(["-m", "pytest", "test/integration", "-p", "no:cacheprovider", "--timeout=320"]);
