@@ -1,10 +1,10 @@
 //! What scenarios share.
 
 use std::fmt::Debug;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use milena_client::{Client, ClientConfig, NewTopic, RangeOptions, Record, Start, Stop};
-use milena_messages::ErrorCode;
+use milena_client::{Client, ClientConfig, CoordinatorKind, NewTopic, RangeOptions, Record, Start, Stop, Target as To};
+use milena_messages::{ErrorCode, HeartbeatRequest};
 
 use super::{Failure, Outcome, Target};
 
@@ -35,6 +35,32 @@ impl Target {
         }
         let created = client.create_topic(topic).await?;
         Ok((client, created.name))
+    }
+}
+
+/// Waits until the coordinators of groups respond. A new Kafka creates the topic of groups when it is first asked for one,
+/// and loads each of its partitions. Scenarios of brokers that never get there fail by themselves.
+pub(super) async fn wait_for_coordinators(bootstrap: &str) {
+    let target = Target { bootstrap: bootstrap.to_owned(), prefix: String::new() };
+    let Ok(client) = target.client().await else { return };
+    let begun = Instant::now();
+    // So many that each partition of the topic is the one of some group.
+    for number in 0..32 {
+        let id = format!("coordinator-{number}");
+        let to = To::Coordinator { kind: CoordinatorKind::Group, key: id.clone() };
+        let request = HeartbeatRequest {
+            group_id: id.into(),
+            generation_id: 1,
+            member_id: "nobody".into(),
+            ..Default::default()
+        };
+        let is_ready = async || match client.send(to.clone(), &request).await {
+            Ok(response) => !response.error_code.is_retriable(),
+            Err(_) => false,
+        };
+        while !is_ready().await && begun.elapsed() < Duration::from_secs(30) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 }
 

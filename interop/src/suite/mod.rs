@@ -147,6 +147,7 @@ impl fmt::Display for Report {
 ///
 /// A scenario that panics or does not end has failed; the next ones run all the same.
 pub async fn suite(broker: &str, bootstrap: &str, filter: &str, output: &mut (dyn Write + Send)) -> Report {
+    common::wait_for_coordinators(bootstrap).await;
     run(SCENARIOS, broker, bootstrap, filter, PATIENCE, output).await
 }
 
