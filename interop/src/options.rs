@@ -16,6 +16,8 @@ pub(crate) struct Options {
     /// Only scenarios whose name contains this.
     pub(crate) filter: String,
     pub(crate) differential: DifferentialConfig,
+    /// Users with random ACLs.
+    pub(crate) users: Option<u64>,
     pub(crate) chaos: ChaosConfig,
     pub(crate) suites: SuitesConfig,
     /// Requests to send to both brokers, and nothing else.
@@ -27,7 +29,7 @@ pub(crate) fn usage() -> String {
     let parts: Vec<String> = PARTS.iter().map(|part| format!("  {:<13} {}", part.name, part.title)).collect();
     format!(
         "\
-usage: cargo xtask interop [--only PART] [--bootstrap HOST:PORT] [--skip-missing] [--sequences N] [--seed S]
+usage: cargo xtask interop [--only PART] [--bootstrap HOST:PORT] [--skip-missing] [--sequences N] [--users N] [--seed S]
                            [--minutes M] [--steps FILE] [--aiokafka FOLDER] [--records N] [--table] [FILTER]
 
 Compares milena with what others built: Apache Kafka, which Maven fetches, and foreign clients.
@@ -39,8 +41,8 @@ Options:
   --only PART            one part
   --bootstrap HOST:PORT  the behaviour suite against a broker that runs already, and nothing else
   --skip-missing         skip, with a note, what needs a program that is not installed
-  --sequences N          differential, cleaner: how many random sequences; acls: how many users with random ACLs; 25
-                         unless given
+  --sequences N          differential, cleaner: how many random sequences; 25 unless given
+  --users N              acls: how many users with random ACLs; 2 unless given
   --seed S               the seed of the first sequence, each further one has the next; of chaos; 1 unless given
   --minutes M            chaos: how long the cluster fails; 20 seconds unless given
   --steps FILE           send the requests in FILE, lines as a failed random sequence lists them, and show both responses, and
@@ -67,6 +69,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
             }
             "--bootstrap" => options.bootstrap = Some(args.next().ok_or("--bootstrap takes HOST:PORT")?.clone()),
             "--sequences" => options.differential.sequences = number(args.next(), arg)?,
+            "--users" => options.users = Some(number(args.next(), arg)?),
             "--seed" => {
                 options.differential.seed = number(args.next(), arg)?;
                 options.chaos.seed = options.differential.seed;

@@ -74,7 +74,12 @@ pub(crate) const PARTS: &[Part] = &[
         title: "the same requests as users with different ACLs to Apache Kafka 4.4 and to the embedded broker",
         single: false,
         on_request: false,
-        run: |options| Box::pin(async { acls(options.differential, &options.filter, &mut stdout()).await }),
+        run: |options| {
+            // All requests are sent as each user: a few random ones are enough in a run of everything.
+            let sequences = options.users.unwrap_or(2);
+            let config = DifferentialConfig { sequences, ..options.differential };
+            Box::pin(async move { acls(config, &options.filter, &mut stdout()).await })
+        },
     },
     Part {
         name: "control",

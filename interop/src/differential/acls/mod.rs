@@ -136,7 +136,13 @@ fn untested(served: &BTreeMap<&'static str, (i16, i16)>) -> std::result::Result<
 
 /// Topics, groups, transactions and ACLs: what starts with `a` is what single permissions are about.
 async fn prepare(peers: &mut [Peer; 2], users: &[User]) -> Result<()> {
-    let acls: Vec<Value> = users.iter().flat_map(|user| user.acls.iter().map(|acl| acl.creation(&user.name))).collect();
+    let mut acls: Vec<Value> = Vec::new();
+    for acl in users.iter().flat_map(|user| user.acls.iter().map(|acl| acl.creation(&user.name))) {
+        // Random ones can come twice, and a broker has them once.
+        if !acls.contains(&acl) {
+            acls.push(acl);
+        }
+    }
     for peer in peers.iter_mut() {
         peer.prepare().await?;
         let body = json!({"creations": acls});
