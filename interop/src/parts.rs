@@ -95,7 +95,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "login",
         title: "the same logins to Apache Kafka 4.4 and to the embedded broker, and those of foreign clients",
         single: false,
-        on_request: false,
+        on_request: true,
         run: |options| Box::pin(async { logins(&options.filter, &mut stdout()).await }),
     },
     Part {
