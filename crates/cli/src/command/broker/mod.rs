@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   milena broker --host 0.0.0.0 --advertise kafka.test:9092 --partitions 3
   milena broker --nodes 3 --topic orders:6:cleanup.policy=compact --topic audit
   milena broker --seed orders.jsonl                with records from `milena consume --json`
-  milena broker --data-dir /var/tmp/kafka          with what it had when it was stopped or killed
+  milena broker --data-dir kafka-data              with what it had when it was stopped or killed
   milena broker --nodes 3 --control 127.0.0.1:8080   http://127.0.0.1:8080/ shows what it can do
   milena broker --kafka-version 2.8                with the APIs and versions of that release
   milena broker --user alice:secret --tls --certificates certs   clients trust certs/ca.pem
