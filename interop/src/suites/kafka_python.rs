@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Results, SuitesConfig, Verdict};
-use crate::command::{PYTHON, succeeded};
+use crate::command::PYTHON;
 use crate::error::{Context, Error, Result};
 use crate::milena::Running;
 use crate::{place, python};
@@ -68,7 +68,7 @@ fn source(cache: &Path) -> Result<std::path::PathBuf> {
         .args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest"])
         .arg(cache)
         .arg(PACKAGE);
-    succeeded(PYTHON.run(&mut fetch, "fetching kafka-python")?, "fetching kafka-python")?;
+    PYTHON.run(&mut fetch, "fetching kafka-python")?;
     let mut unpack = PYTHON.command();
     unpack.args(["-m", "tarfile", "-e"]).arg(cache.join("kafka_python-3.0.12.tar.gz")).arg(cache);
     PYTHON.run(&mut unpack, "unpacking kafka-python")?;

@@ -33,8 +33,7 @@ fn replaced(text: &str, rows: &[(&str, String)]) -> Result<String> {
         let fresh = rows.iter().find(|(title, _)| line.starts_with(&format!("| {title} |")));
         let _ = writeln!(new, "{}", fresh.map_or(line, |(_, row)| row));
     }
-    for (title, row) in rows.iter().filter(|(title, _)| !table.contains(&format!("| {title} |"))) {
-        let _ = title;
+    for (_, row) in rows.iter().filter(|(title, _)| !table.contains(&format!("| {title} |"))) {
         let _ = writeln!(new, "{row}");
     }
     Ok([before, BEGIN, &new, END, after].concat())
