@@ -20,25 +20,6 @@ const KEY_VERSION: i16 = 0;
 const OVERHEAD: usize = 10;
 
 impl CoordinatorRecord {
-    /// A record that sets a value, written at this version of the value.
-    ///
-    /// # Errors
-    /// The value has what its version cannot carry.
-    pub(crate) fn new<K: TypedRecord, V: Message>(key: &K, value: &V, version: i16) -> Result<Self, Error> {
-        Ok(Self {
-            key: prefixed(K::TYPE, key.to_bytes(KEY_VERSION)?),
-            value: Some(prefixed(version, value.to_bytes(version)?)),
-        })
-    }
-
-    /// A record that deletes what the key names.
-    ///
-    /// # Errors
-    /// None for keys of Kafka.
-    pub(crate) fn tombstone<K: TypedRecord>(key: &K) -> Result<Self, Error> {
-        Ok(Self { key: prefixed(K::TYPE, key.to_bytes(KEY_VERSION)?), value: None })
-    }
-
     /// About the bytes that it takes in a batch.
     pub(crate) fn size(&self) -> usize {
         self.key.len() + self.value.as_ref().map_or(0, Bytes::len) + OVERHEAD
@@ -74,6 +55,22 @@ impl CoordinatorRecord {
     pub(super) fn to_record(&self, timestamp: i64) -> Record {
         Record { timestamp, key: Some(self.key.clone()), value: self.value.clone(), ..Record::default() }
     }
+}
+
+/// A record that sets a value, written at this version of the value. Every field that coordinators fill has its place in the
+/// version that they name, so that nothing can fail.
+pub(crate) fn set<K: TypedRecord, V: Message>(key: &K, value: &V, version: i16) -> CoordinatorRecord {
+    CoordinatorRecord { value: Some(written(version, value, version)), ..remove(key) }
+}
+
+/// A record that deletes what the key names.
+pub(crate) fn remove<K: TypedRecord>(key: &K) -> CoordinatorRecord {
+    CoordinatorRecord { key: written(K::TYPE, key, KEY_VERSION), value: None }
+}
+
+fn written<M: Message>(number: i16, message: &M, version: i16) -> Bytes {
+    let body = message.to_bytes(version);
+    prefixed(number, body.unwrap_or_else(|error| unreachable!("a record of a coordinator: {error}")))
 }
 
 fn prefixed(number: i16, body: Bytes) -> Bytes {

@@ -57,7 +57,7 @@ const TOPIC: &str = "__consumer_offsets";
 
 fn set(group: &str, offset: i64) -> CoordinatorRecord {
     let key = OffsetCommitKey { group: group.to_owned().into(), topic: "a".into(), partition: 0 };
-    CoordinatorRecord::new(&key, &OffsetCommitValue { offset, ..Default::default() }, 3).unwrap()
+    record::set(&key, &OffsetCommitValue { offset, ..Default::default() }, 3)
 }
 
 fn three_nodes() -> (Fixture, Arc<Coordinator<Counter>>) {

@@ -1,9 +1,9 @@
 //! The records of groups, at the versions that Kafka writes.
 
 use milena_messages::group_coordinator::group_metadata_value::MemberMetadata;
-use milena_messages::{GroupMetadataKey, GroupMetadataValue, Message, OffsetCommitKey, OffsetCommitValue, TypedRecord};
+use milena_messages::{GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue};
 
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, remove, set};
 use crate::group::classic::ClassicGroup;
 use crate::group::offset::Offset;
 use crate::group::text;
@@ -12,15 +12,6 @@ const GROUP_VERSION: i16 = 3;
 const OFFSET_VERSION: i16 = 3;
 /// The only version with a time of expiry, which old clients may set.
 const EXPIRING_OFFSET_VERSION: i16 = 1;
-
-/// Every field of these has its place in the version, so that nothing can fail.
-pub(super) fn set<K: TypedRecord, V: Message>(key: &K, value: &V, version: i16) -> CoordinatorRecord {
-    CoordinatorRecord::new(key, value, version).unwrap_or_else(|error| unreachable!("a record of a group: {error}"))
-}
-
-pub(super) fn remove<K: TypedRecord>(key: &K) -> CoordinatorRecord {
-    CoordinatorRecord::tombstone(key).unwrap_or_else(|error| unreachable!("a key of a group: {error}"))
-}
 
 fn group_key(group: &str) -> GroupMetadataKey {
     GroupMetadataKey { group: group.to_owned().into() }

@@ -50,6 +50,22 @@ impl Client {
     }
 }
 
+/// Where a node is for the client, as the `NodeEndpoint` that is in scope: four responses have one of the same fields.
+macro_rules! node_endpoint {
+    ($context:expr, $node:expr) => {{
+        let node: &$crate::cluster::node::Node = &$node;
+        let endpoint = $context.endpoint(node);
+        NodeEndpoint {
+            node_id: node.id,
+            host: endpoint.host.clone(),
+            port: endpoint.port.into(),
+            rack: node.rack.clone(),
+            ..Default::default()
+        }
+    }};
+}
+pub(super) use node_endpoint;
+
 /// The client, the node and the form of a request. A clone is cheap, for handlers that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {

@@ -10,6 +10,7 @@ use milena_messages::{ByteString, ErrorCode, FetchRequest, FetchResponse, Uuid};
 use tokio::time::{Instant, timeout_at};
 
 use self::read::{COMMITTED, Reading, WHOLE_FIRST, available, read};
+use super::context::node_endpoint;
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
 use crate::cluster::throttle::{ClientQuota, QuotaKind};
@@ -341,14 +342,7 @@ impl Fetch {
     /// Where a node is, for clients that did not know that it leads.
     fn endpoint(&self, node: i32) -> Option<NodeEndpoint> {
         let node = self.context.state.node(node).filter(|node| node.is_alive())?;
-        let endpoint = self.context.endpoint(&node);
-        Some(NodeEndpoint {
-            node_id: node.id,
-            host: endpoint.host.clone(),
-            port: endpoint.port.into(),
-            rack: node.rack.clone(),
-            ..Default::default()
-        })
+        Some(node_endpoint!(self.context, node))
     }
 }
 

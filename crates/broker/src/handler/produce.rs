@@ -1,5 +1,4 @@
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use milena_messages::produce::request::{PartitionProduceData, TopicProduceData};
 use milena_messages::produce::response::{
@@ -8,9 +7,9 @@ use milena_messages::produce::response::{
 use milena_messages::{ByteString, ErrorCode, ProduceRequest, ProduceResponse, Uuid};
 
 use super::authorize::unauthorized;
+use super::context::node_endpoint;
 use super::each_once::{Listed, each_once};
 use super::{Context, Outcome};
-use crate::cluster::node::Node;
 use crate::cluster::throttle::QuotaKind;
 use crate::cluster::{Topic, TopicRef};
 use crate::cost::Cost;
@@ -134,17 +133,7 @@ fn leaders(context: &Context, responses: &[TopicProduceResponse]) -> Vec<NodeEnd
     let partitions = responses.iter().flat_map(|topic| &topic.partition_responses);
     let ids: BTreeSet<i32> = partitions.map(|one| one.current_leader.leader_id).filter(|id| *id >= 0).collect();
     let alive = ids.into_iter().filter_map(|id| context.state.node(id)).filter(|node| node.is_alive());
-    let place = |node: Arc<Node>| {
-        let endpoint = context.endpoint(&node);
-        NodeEndpoint {
-            node_id: node.id,
-            host: endpoint.host.clone(),
-            port: endpoint.port.into(),
-            rack: node.rack.clone(),
-            ..Default::default()
-        }
-    };
-    alive.map(place).collect()
+    alive.map(|node| node_endpoint!(context, node)).collect()
 }
 
 /// What a request says about all of its partitions.

@@ -7,7 +7,8 @@ use milena_messages::share_acknowledge::response::{
 use milena_messages::{ErrorCode, ShareAcknowledgeRequest, ShareAcknowledgeResponse, Uuid};
 
 use super::Context;
-use super::share_acks::{RENEWS, acknowledge, current_leader, is_astray};
+use super::context::node_endpoint;
+use super::share_acks::{RENEWS, acknowledge, leader_for};
 use crate::cost::Cost;
 use crate::group::share::is_member_id;
 use crate::security::acl::{Operation, Resource};
@@ -47,23 +48,9 @@ pub(super) fn handle(
             error_message: done.error_message,
             ..Default::default()
         };
-        if is_astray(data.error_code) {
-            if let Some((leader_id, leader_epoch, node)) = current_leader(context, place) {
-                data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
-                if let Some(node) = node {
-                    let endpoint = context.endpoint(&node);
-                    endpoints.insert(
-                        node.id,
-                        NodeEndpoint {
-                            node_id: node.id,
-                            host: endpoint.host.clone(),
-                            port: endpoint.port.into(),
-                            rack: node.rack.clone(),
-                            ..Default::default()
-                        },
-                    );
-                }
-            }
+        if let Some((leader_id, leader_epoch, node)) = leader_for(context, place, data.error_code) {
+            data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+            endpoints.extend(node.map(|node| (node.id, node_endpoint!(context, node))));
         }
         let at = *places.entry(topic_id).or_insert_with(|| {
             topics.push(ShareAcknowledgeTopicResponse { topic_id, ..Default::default() });

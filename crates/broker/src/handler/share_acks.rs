@@ -1,5 +1,7 @@
 //! Acknowledgements, which come with ShareFetch and with ShareAcknowledge.
 
+use std::sync::Arc;
+
 use milena_messages::{ByteString, ErrorCode};
 
 use super::Context;
@@ -76,15 +78,13 @@ fn is_valid(verdicts: &[Acknowledgement], version: i16, renews: bool) -> bool {
     })
 }
 
-/// Where a partition is, for clients that went astray: its leader and the epoch, and the node if it is up.
-pub(super) fn current_leader(context: &Context, place: Place) -> Option<(i32, i32, Option<std::sync::Arc<Node>>)> {
+/// The leader of a partition and its epoch, and the node if it is up, for a client whose error says that it went astray.
+pub(super) fn leader_for(context: &Context, place: Place, code: ErrorCode) -> Option<(i32, i32, Option<Arc<Node>>)> {
+    if ![ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::FENCED_LEADER_EPOCH].contains(&code) {
+        return None;
+    }
     let partition = context.state.topic(TopicRef::Id(place.0))?.partition(place.1)?;
     let leadership = partition.leadership();
     let node = context.state.node(leadership.leader).filter(|node| node.is_alive());
     Some((leadership.leader, leadership.epoch, node))
-}
-
-/// Whether a client with this error should know the leader.
-pub(super) fn is_astray(code: ErrorCode) -> bool {
-    [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::FENCED_LEADER_EPOCH].contains(&code)
 }

@@ -10,7 +10,8 @@ use milena_messages::share_fetch::response::{
 use milena_messages::{ErrorCode, ShareFetchRequest, ShareFetchResponse, Uuid};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::share_acks::{Acknowledged, RENEWS, acknowledge, current_leader, is_astray};
+use super::context::node_endpoint;
+use super::share_acks::{Acknowledged, RENEWS, acknowledge, leader_for};
 use super::{Context, Outcome};
 use crate::cluster::TopicRef;
 use crate::cost::Cost;
@@ -230,23 +231,9 @@ fn respond(context: &Context, reply: Reply, fetched: Vec<(Place, Fetched)>) -> S
                 .collect(),
             ..Default::default()
         };
-        if is_astray(data.error_code) {
-            if let Some((leader_id, leader_epoch, node)) = current_leader(context, place) {
-                data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
-                if let Some(node) = node {
-                    let endpoint = context.endpoint(&node);
-                    endpoints.insert(
-                        node.id,
-                        NodeEndpoint {
-                            node_id: node.id,
-                            host: endpoint.host.clone(),
-                            port: endpoint.port.into(),
-                            rack: node.rack.clone(),
-                            ..Default::default()
-                        },
-                    );
-                }
-            }
+        if let Some((leader_id, leader_epoch, node)) = leader_for(context, place, data.error_code) {
+            data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+            endpoints.extend(node.map(|node| (node.id, node_endpoint!(context, node))));
         }
         let has_records = data.records.as_ref().is_some_and(|records| !records.is_empty());
         let has_error = !data.error_code.is_none();

@@ -1,21 +1,15 @@
 //! The records of `__share_group_state`, as Kafka writes them.
 
 use milena_messages::share_coordinator::{share_snapshot_value, share_update_value};
-use milena_messages::{Message, ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue, TypedRecord};
+use milena_messages::{ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue};
 
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, remove, set};
 use crate::share::ShareKey;
 use crate::share::combine::StateBatch;
 use crate::share::state::{ShareState, Update};
 
 /// All of these records have one version.
 const VERSION: i16 = 0;
-
-/// Every field of these has its place in the version, so that nothing can fail.
-fn set<K: TypedRecord, V: Message>(key: &K, value: &V) -> CoordinatorRecord {
-    CoordinatorRecord::new(key, value, VERSION)
-        .unwrap_or_else(|error| unreachable!("a record of a share group: {error}"))
-}
 
 fn snapshot_key(key: &ShareKey) -> ShareSnapshotKey {
     ShareSnapshotKey { group_id: key.group.clone().into(), topic_id: key.topic, partition: key.partition }
@@ -40,7 +34,7 @@ pub(super) fn snapshot(key: &ShareKey, state: &ShareState) -> CoordinatorRecord 
         state_batches: state.batches.iter().map(batch).collect(),
         ..Default::default()
     };
-    set(&snapshot_key(key), &value)
+    set(&snapshot_key(key), &value, VERSION)
 }
 
 pub(super) fn update(key: &ShareKey, update: &Update) -> CoordinatorRecord {
@@ -60,12 +54,11 @@ pub(super) fn update(key: &ShareKey, update: &Update) -> CoordinatorRecord {
         ..Default::default()
     };
     let key = ShareUpdateKey { group_id: key.group.clone().into(), topic_id: key.topic, partition: key.partition };
-    set(&key, &value)
+    set(&key, &value, VERSION)
 }
 
 pub(super) fn tombstone(key: &ShareKey) -> CoordinatorRecord {
-    CoordinatorRecord::tombstone(&snapshot_key(key))
-        .unwrap_or_else(|error| unreachable!("a key of a share group: {error}"))
+    remove(&snapshot_key(key))
 }
 
 impl From<ShareSnapshotValue> for ShareState {

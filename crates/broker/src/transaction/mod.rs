@@ -19,7 +19,7 @@ use milena_messages::{Int32s, TransactionLogKey, TransactionLogValue};
 pub(crate) use self::admit::admit;
 pub(crate) use self::machine::{End, Producer, TransactionMachine};
 pub(crate) use self::marker::Marker;
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, set};
 
 /// Where a transaction is. The numbers are those of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +133,8 @@ impl Transaction {
             ..Default::default()
         };
         let key = TransactionLogKey { transactional_id: id.to_owned().into() };
-        // Every field has its place in version 1, the flexible one, so that nothing can fail.
-        CoordinatorRecord::new(&key, &value, 1).unwrap_or_else(|error| unreachable!("a transaction: {error}"))
+        // Version 1 is the flexible one.
+        set(&key, &value, 1)
     }
 
     /// The partitions by topic, for descriptions.

@@ -107,6 +107,15 @@ pub(crate) struct Refused {
     pub(crate) message: String,
 }
 
+/// What a request gets that needs a group of this kind: there is none of the id, or one of another kind.
+pub(in crate::group) fn no_group(id: &str, kind: &str, is_of_another: bool) -> Refused {
+    let message = match is_of_another {
+        true => format!("Group {id} is not a {kind} group."),
+        false => format!("Group {id} not found."),
+    };
+    refused(ErrorCode::GROUP_ID_NOT_FOUND, message)
+}
+
 pub(in crate::group) fn refused(code: ErrorCode, message: impl Into<String>) -> Refused {
     Refused { code, message: message.into() }
 }
@@ -334,12 +343,7 @@ impl GroupMachine {
     }
 
     fn no_consumer_group(&self, id: &str) -> Refused {
-        let message = if self.has_group(id) {
-            format!("Group {id} is not a consumer group.")
-        } else {
-            format!("Group {id} not found.")
-        };
-        refused(ErrorCode::GROUP_ID_NOT_FOUND, message)
+        no_group(id, "consumer", self.has_group(id))
     }
 
     /// Replays a record of a consumer group; `false` when it is none. A live group is ahead of its records, and does not

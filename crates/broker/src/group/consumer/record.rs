@@ -15,10 +15,9 @@ use milena_messages::{
 use milena_messages::{ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue};
 use milena_messages::{ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue};
 
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, remove, set};
 use crate::group::consumer::subscription::Resolved;
 use crate::group::consumer::{ClassicSide, ConsumerGroup, ConsumerMember, MemberState, Owned, Partitions};
-use crate::group::record::{remove, set};
 
 /// All of these records have one version.
 const VERSION: i16 = 0;

@@ -20,7 +20,7 @@ pub(crate) use self::heartbeat::{ShareHeartbeat, check, is_member_id};
 pub(crate) use self::offsets::{StartOffsets, initialize_share_state};
 use crate::coordinator::Effects;
 use crate::group::GroupMachine;
-use crate::group::consumer::{Partitions, Refused, refused};
+use crate::group::consumer::{Partitions, Refused, no_group, refused};
 use crate::share::settings::ShareSettings;
 use crate::timers::Timers;
 
@@ -170,12 +170,7 @@ impl GroupMachine {
     }
 
     fn no_share_group(&self, id: &str) -> Refused {
-        let message = if self.is_of_another_protocol(id) {
-            format!("Group {id} is not a share group.")
-        } else {
-            format!("Group {id} not found.")
-        };
-        refused(ErrorCode::GROUP_ID_NOT_FOUND, message)
+        no_group(id, "share", self.is_of_another_protocol(id))
     }
 
     /// Whether there is a group of this id that is no share group.

@@ -12,10 +12,9 @@ use milena_messages::{
     ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue, TypedRecord, Uuid,
 };
 
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, remove, set};
 use crate::group::GroupMachine;
 use crate::group::consumer::Partitions;
-use crate::group::record::{remove, set};
 use crate::group::share::{ShareGroup, ShareMember, StateTopic, StateTopics};
 
 /// All of these records have one version.

@@ -24,7 +24,7 @@ pub(crate) use self::check::{check, check_topics};
 pub(crate) use self::heartbeat::StreamsHeartbeat;
 pub(crate) use self::topology::{InternalTopic, Status};
 use crate::group::GroupMachine;
-use crate::group::consumer::{MemberState, Refused};
+use crate::group::consumer::{MemberState, Refused, no_group};
 use crate::group::offset::Committer;
 use crate::group::streams::topology::Configured;
 
@@ -311,11 +311,7 @@ impl GroupMachine {
     }
 
     fn no_streams_group(&self, id: &str) -> Refused {
-        let message = match self.has_group(id) {
-            true => format!("Group {id} is not a streams group."),
-            false => format!("Group {id} not found."),
-        };
-        Refused { code: ErrorCode::GROUP_ID_NOT_FOUND, message }
+        no_group(id, "streams", self.has_group(id))
     }
 
     /// Does what is due.

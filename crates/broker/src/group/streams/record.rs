@@ -15,10 +15,9 @@ use milena_messages::{
     StreamsGroupTopologyValue, TypedRecord,
 };
 
-use crate::coordinator::record::CoordinatorRecord;
+use crate::coordinator::record::{CoordinatorRecord, remove, set};
 use crate::group::GroupMachine;
 use crate::group::consumer::MemberState;
-use crate::group::record::{remove, set};
 use crate::group::streams::{Owned, StreamsGroup, StreamsMember, Target, Task};
 
 /// All of these records have one version.
